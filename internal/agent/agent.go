@@ -1,0 +1,173 @@
+// Package agent is the loop: a person's message goes in, events come out, and
+// between them the model is asked and its tools are run until it answers. It
+// owns the order of these things and nothing else. What it needs it declares
+// as five small interfaces ([Models], [Toolbox], [Prompts], [History],
+// [Watch]); its children and the rooms below implement them.
+//
+// A run lives as long as the range over [Agent.ProcessStream]. The loop runs on
+// the goroutine that ranges; breaking out of the range stops the run as
+// cancelling its context does. Nothing is lost either way: what the model said
+// and what its tools did is stored before the next step begins.
+//
+// Start reading at [Agent.ProcessStream] in loop.go.
+package agent
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Agent runs turns. All fields are required; an Agent is safe for concurrent
+// use when they are.
+type Agent struct {
+	Models  Models
+	Toolbox Toolbox
+	Prompts Prompts
+	History History
+	Watch   func(Turn) Watch // makes the brake of one run
+	Now     func() time.Time
+}
+
+// Models asks a model, whichever can answer: it picks the target, retries and
+// fails over. build is called once for each target that is tried, since the
+// surface and the prompt depend on it. used says that this turn has run a tool
+// already, so the target must not change any more.
+type Models interface {
+	Stream(ctx context.Context, model string, used bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error]
+}
+
+// Toolbox offers and runs tools.
+type Toolbox interface {
+	// Offer decides what a request for target is shown. It fails only when the
+	// run can't go on (explicit lists that leave nothing to call).
+	Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error)
+	// Execute runs calls and returns one outcome per call, in order, also when
+	// ctx ends. emit runs on the caller's goroutine and never after Execute
+	// returned.
+	Execute(ctx context.Context, sf tool.Surface, calls []llm.ToolCall, emit func(tool.Event)) []tool.Outcome
+}
+
+// Prompts turns a thread into a request for the surface's target.
+type Prompts interface {
+	// Context is what the host adds after the person's words (the time, found
+	// memories). It is made once per turn and stored with it.
+	Context(ctx context.Context, t Turn) ([]llm.Part, error)
+	// Build assembles the request, trimming messages to what the target's
+	// window holds without ever splitting a call from its result.
+	Build(ctx context.Context, t Turn, sf tool.Surface, messages []llm.Message) (llm.Request, RequestFacts, error)
+}
+
+// History keeps threads. Each method stores durably before it returns.
+type History interface {
+	// Begin stores the person's message and returns the thread that it
+	// continues, message included.
+	Begin(ctx context.Context, t Turn) (Thread, error)
+	// Called stores a reply and its open calls before any tool runs.
+	Called(ctx context.Context, t Turn, r *Round) error
+	// Result stores the outcome of the call at index as it ends.
+	Result(ctx context.Context, t Turn, r *Round, index int, o tool.Outcome) error
+	// Settled stores what the model is going to see of the round's outcomes,
+	// the effects and the state, in one transaction.
+	Settled(ctx context.Context, t Turn, r *Round) error
+	// End stores how the turn ended.
+	End(ctx context.Context, t Turn, end End) error
+}
+
+// Watch is the brake between rounds: stop, steer, budget, loop guard.
+type Watch interface {
+	// Before is asked before model call n (from 1) of the run; last is the
+	// round before it, nil at first.
+	Before(ctx context.Context, n int, last *Round) Directive
+}
+
+// Directive is what the brake wants of the loop.
+type Directive struct {
+	// Messages join the thread before the next model call: what a person said
+	// meanwhile, or the host's word to the model.
+	Messages []llm.Message
+	// NoTools makes the next call the last one: tools stay in the request, but
+	// may not be called.
+	NoTools bool
+	// Stop ends the run now, politely, with Reason for the person.
+	Stop   bool
+	Reason string
+	// Notice is told to whoever watches.
+	Notice string
+}
+
+// Turn is what one run works on.
+type Turn struct {
+	Scope   tool.Scope
+	Message llm.Message // the person's
+	Model   string      // "", provider or provider/model; empty means the configured default
+	Started time.Time
+}
+
+// Thread is a session's conversation as the next request needs it.
+type Thread struct {
+	Messages []llm.Message // what earlier turns left, then the message of this one
+	State    tool.State
+	Rounds   int // stored so far in this session
+}
+
+// Round is one model call with the tool calls of its answer: the unit of
+// storage and of the trace.
+type Round struct {
+	Number   int           // within the session, from 1
+	Before   []llm.Message // what joined the thread just before this call
+	Reply    llm.Reply     // ids of calls are unique within the session
+	Calls    []llm.ToolCall
+	Outcomes []tool.Outcome // one per call, in order
+	State    tool.State     // after the round's effects
+	Request  RequestFacts
+
+	Started    time.Time // the model was asked
+	FirstToken time.Time // its first delta came; zero when none did
+	Replied    time.Time // its answer was complete
+	Ended      time.Time // its tools had ended
+}
+
+// RequestFacts is what the trace keeps of a request.
+type RequestFacts struct {
+	Target   llm.Target `json:"target"`
+	Sections []Section  `json:"sections,omitempty"`
+	Tools    []string   `json:"tools,omitempty"`
+	Messages int        `json:"messages"`
+	Dropped  int        `json:"dropped,omitempty"` // messages left out to fit the window
+	Bytes    int        `json:"bytes"`             // of sections, tools and messages, as text
+}
+
+// Section is a named part of the prompt.
+type Section struct {
+	Name   string `json:"name"`
+	Place  string `json:"place"` // static, session or message
+	Source string `json:"source,omitempty"`
+	Bytes  int    `json:"bytes"`
+	Digest string `json:"digest"`
+	Text   string `json:"-"`
+}
+
+// Status says how a turn ended.
+type Status string
+
+const (
+	Running     Status = "running"
+	Done        Status = "done"
+	Failed      Status = "failed"
+	Stopped     Status = "stopped"
+	Limited     Status = "limited"     // done, but only because a limit was reached
+	Interrupted Status = "interrupted" // the process died
+)
+
+// End is how a turn ended.
+type End struct {
+	Status Status
+	Error  string // one sentence for the person; only when Failed
+	Usage  llm.Usage
+	Rounds int
+	Time   time.Time
+}

@@ -1,0 +1,138 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Role says who speaks in a message.
+type Role string
+
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	// Results is the role of the message that answers an assistant's calls:
+	// it holds exactly one result part per call, in the order of the calls.
+	Results Role = "tool"
+)
+
+// Message is one entry of a transcript.
+type Message struct {
+	Role  Role   `json:"role"`
+	Parts []Part `json:"parts"`
+}
+
+// Kind tells the variants of a [Part] apart.
+type Kind string
+
+const (
+	KindText      Kind = "text"      // Text
+	KindContext   Kind = "context"   // Text that the host added to a person's message; never the person's words
+	KindReasoning Kind = "reasoning" // Text may be empty when the vendor hides it and only Opaque counts
+	KindMedia     Kind = "media"     // Media
+	KindCall      Kind = "call"      // Call; only in assistant messages
+	KindResult    Kind = "result"    // Result; only in messages of role Results
+)
+
+// Part is one piece of a message. Kind says which of the other fields counts.
+type Part struct {
+	Kind   Kind        `json:"kind"`
+	Text   string      `json:"text,omitempty"`
+	Media  *Media      `json:"media,omitempty"`
+	Call   *ToolCall   `json:"call,omitempty"`
+	Result *ToolResult `json:"result,omitempty"`
+
+	// Origin says where content from outside came from ("web", "file", "mcp",
+	// …); empty for what the person, the model or GoClaw itself wrote.
+	Origin string `json:"origin,omitempty"`
+
+	// Opaque goes back only to the vendor that made it, unchanged.
+	Opaque *Opaque `json:"opaque,omitempty"`
+}
+
+// Opaque is data of a vendor that GoClaw keeps and returns without reading it.
+type Opaque struct {
+	Vendor string          `json:"vendor"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// Media is an image or a file. Either Data or Blob is set: stored messages
+// name a blob, requests carry the bytes.
+type Media struct {
+	MIME string `json:"mime"`
+	Name string `json:"name,omitempty"`
+	Blob string `json:"blob,omitempty"`
+	Data []byte `json:"data,omitempty"`
+}
+
+// ToolCall is one call that a model asks for.
+type ToolCall struct {
+	// ID names the call on the wire. It is unique within a transcript once the
+	// loop has taken the reply in; a vendor's package may leave it empty.
+	ID string `json:"id"`
+	// Name is what the model wrote, before any resolving.
+	Name string `json:"name"`
+	// Arguments is the text that the model wrote: usually a JSON object, but
+	// anything at all until the engine's arguments step has seen it.
+	Arguments string `json:"arguments"`
+	// Cut says that the reply ended inside Arguments (output limit or a dead
+	// stream): the call must not run.
+	Cut bool `json:"cut,omitempty"`
+}
+
+// ToolResult answers one call.
+type ToolResult struct {
+	CallID  string `json:"call_id"`
+	Name    string `json:"name"`
+	Content []Part `json:"content"`
+	IsError bool   `json:"is_error,omitempty"`
+}
+
+// Text makes a text part.
+func Text(s string) Part { return Part{Kind: KindText, Text: s} }
+
+// UserMessage is a person's message of plain text.
+func UserMessage(text string) Message { return Message{Role: User, Parts: []Part{Text(text)}} }
+
+// AssistantMessage is a model's message of plain text.
+func AssistantMessage(text string) Message {
+	return Message{Role: Assistant, Parts: []Part{Text(text)}}
+}
+
+// Text joins the text parts of m. Context, reasoning and media are left out.
+func (m Message) Text() string { return JoinText(m.Parts) }
+
+// Calls lists the tool calls of m in order.
+func (m Message) Calls() []ToolCall {
+	var calls []ToolCall
+	for _, p := range m.Parts {
+		if p.Kind == KindCall && p.Call != nil {
+			calls = append(calls, *p.Call)
+		}
+	}
+	return calls
+}
+
+// JoinText joins the text parts among parts without a separator.
+func JoinText(parts []Part) string {
+	n, last := 0, -1
+	for i, p := range parts {
+		if p.Kind == KindText && p.Text != "" {
+			n++
+			last = i
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return parts[last].Text
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Kind == KindText {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}

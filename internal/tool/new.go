@@ -1,0 +1,107 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
+	"github.com/goclaw/goclaw/internal/llm"
+)
+
+// New makes a tool of a plain function. The schema of the parameters is
+// inferred from In, a struct with json and jsonschema tags (see lib/jsonschema
+// for both); def.Parameters is set only when the inferred schema won't do.
+//
+// What the function returns becomes the result: a [Result] is taken as it is,
+// a string is the text, anything else is shown to the model as JSON and kept
+// as details.
+//
+// New panics when the schema of In can't be inferred: that is a fault of the
+// program which its first test finds.
+func New[In, Out any](def Definition, f func(ctx context.Context, call Call, in In) (Out, error)) Tool {
+	if def.Parameters == nil {
+		schema, err := jsonschema.For[In]()
+		if err != nil {
+			panic(fmt.Sprintf("tool %s: %v", def.Name, err))
+		}
+		def.Parameters = schema
+	}
+	return &function[In, Out]{def: def, f: f}
+}
+
+// WithTouches adds to t what its calls read and write. In is the same type
+// that New was given; touches gets the arguments decoded.
+func WithTouches[In any](t Tool, touches func(call Call, in In) []Touch) Tool {
+	return &touching[In]{Tool: t, touches: touches}
+}
+
+type function[In, Out any] struct {
+	def Definition
+	f   func(context.Context, Call, In) (Out, error)
+}
+
+func (t *function[In, Out]) Definition() Definition { return t.def }
+
+func (t *function[In, Out]) Execute(ctx context.Context, call Call) (Result, error) {
+	in, err := decode[In](call.Args)
+	if err != nil {
+		return Result{}, err
+	}
+	out, err := t.f(ctx, call, in)
+	if err != nil {
+		return Result{}, err
+	}
+	switch v := any(out).(type) {
+	case Result:
+		return v, nil
+	case string:
+		return TextResult(v), nil
+	}
+	text, err := marshal(out)
+	if err != nil {
+		return Result{}, fmt.Errorf("encode the result: %w", err)
+	}
+	return Result{Content: []llm.Part{llm.Text(text)}, Details: json.RawMessage(text)}, nil
+}
+
+type touching[In any] struct {
+	Tool
+	touches func(Call, In) []Touch
+}
+
+func (t *touching[In]) Touches(call Call) []Touch {
+	in, err := decode[In](call.Args)
+	if err != nil {
+		// The arguments are valid by then, so this can't be; if it is, the
+		// call is held to touch everything.
+		return []Touch{{Name: "", Write: true}}
+	}
+	return t.touches(call, in)
+}
+
+func decode[In any](args json.RawMessage) (In, error) {
+	var in In
+	if len(args) == 0 {
+		return in, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	if err := dec.Decode(&in); err != nil {
+		return in, fmt.Errorf("decode the arguments: %w", err)
+	}
+	return in, nil
+}
+
+// marshal encodes v without escaping HTML, which would cost tokens and be read
+// wrong by models.
+func marshal(v any) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return string(bytes.TrimRight(b.Bytes(), "\n")), nil
+}

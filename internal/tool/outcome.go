@@ -1,0 +1,112 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/lib/source"
+	"github.com/goclaw/goclaw/internal/llm"
+)
+
+// Status says how a call ended.
+type Status string
+
+const (
+	OK          Status = "ok"
+	Failed      Status = "error"       // the tool said so
+	Refused     Status = "refused"     // a step or a guard said no; nothing ran
+	Invalid     Status = "invalid"     // the arguments could not be used; nothing ran
+	TimedOut    Status = "timeout"     // the time limit ended it
+	Cancelled   Status = "cancelled"   // the run was stopped
+	Panicked    Status = "panic"       // the tool's code is broken
+	Interrupted Status = "interrupted" // the process died; whether it ran is unknown
+)
+
+// Refusal is the one error by which a step or a guard says no.
+type Refusal struct {
+	Step    string     `json:"step,omitempty"`  // the step of Execute, filled in by the engine
+	Guard   string     `json:"guard,omitempty"` // workspace, shell, sql, http, secret, …
+	Rule    string     `json:"rule"`            // the rule's name, stable
+	Reason  string     `json:"reason"`          // one sentence: what was refused and why
+	Allowed string     `json:"allowed,omitempty"`
+	Where   source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
+}
+
+func (r *Refusal) Error() string {
+	s := r.Reason
+	if r.Allowed != "" {
+		s += " " + r.Allowed
+	}
+	return s
+}
+
+// Refusef makes a refusal of a guard with a formatted reason.
+func Refusef(guard, rule, allowed, format string, args ...any) *Refusal {
+	return &Refusal{Guard: guard, Rule: rule, Allowed: allowed, Reason: fmt.Sprintf(format, args...)}
+}
+
+// StepTime is how long one step of a call took.
+type StepTime struct {
+	Step     string        `json:"step"`
+	Duration time.Duration `json:"ns"`
+	Note     string        `json:"note,omitempty"` // what the step changed or decided, if anything
+}
+
+// Outcome is all that is known of a call when it has ended. It is stored.
+type Outcome struct {
+	Call   llm.ToolCall    `json:"call"`           // as the model wrote it
+	Tool   string          `json:"tool"`           // canonical name; what the model wrote when nothing fits
+	Args   json.RawMessage `json:"args,omitempty"` // final arguments; empty when there never were any
+	Status Status          `json:"status"`
+	Step   string          `json:"step,omitempty"` // the step that ended it, when it did not get through
+
+	// Content is what the model sees. It is never empty.
+	Content []llm.Part      `json:"content"`
+	Details json.RawMessage `json:"details,omitempty"`
+	Refusal *Refusal        `json:"refusal,omitempty"`
+
+	Effects []Effect `json:"effects,omitempty"`
+	Touches []Touch  `json:"touches,omitempty"`
+
+	Ref    string `json:"ref,omitempty"`   // where the whole result is kept
+	Type   string `json:"type,omitempty"`  // its detected content type, when it is kept
+	Chars  int    `json:"chars,omitempty"` // its length in code points, when it is kept
+	Digest string `json:"digest,omitempty"`
+	Cached bool   `json:"cached,omitempty"` // answered by the result cache
+
+	Started time.Time  `json:"started"`
+	Ended   time.Time  `json:"ended"`
+	Steps   []StepTime `json:"steps,omitempty"`
+}
+
+// Ran reports whether the tool's own code was entered.
+func (o Outcome) Ran() bool {
+	switch o.Status {
+	case OK, Failed, TimedOut, Panicked:
+		return !o.Cached
+	}
+	return false
+}
+
+// Result is the outcome as the transcript holds it.
+func (o Outcome) Result() *llm.ToolResult {
+	return &llm.ToolResult{CallID: o.Call.ID, Name: o.Tool, Content: o.Content, IsError: o.Status != OK}
+}
+
+// EventType tells the variants of an [Event] apart.
+type EventType uint8
+
+const (
+	Started  EventType = iota + 1 // the call at Index was admitted and runs or waits for a worker
+	Progress                      // Text tells how far it is
+	Finished                      // Outcome is how it ended; shown content may still shrink when the round's sum is too large
+)
+
+// Event tells what happens to one of the calls given to Execute.
+type Event struct {
+	Type    EventType
+	Index   int // of the call among those given
+	Text    string
+	Outcome *Outcome
+}

@@ -1,0 +1,124 @@
+package tool
+
+import (
+	"slices"
+
+	"github.com/goclaw/goclaw/internal/auth"
+)
+
+// Origin says what started a run.
+type Origin string
+
+const (
+	FromChat     Origin = "chat"
+	FromAPI      Origin = "api"
+	FromChannel  Origin = "channel"
+	FromCron     Origin = "cron"
+	FromSOP      Origin = "sop"
+	FromWebhook  Origin = "webhook"
+	FromSubagent Origin = "subagent"
+)
+
+// Origins lists all origins in the order in which people read them.
+var Origins = []Origin{FromChat, FromAPI, FromChannel, FromCron, FromSOP, FromWebhook, FromSubagent}
+
+// List is a runtime list of names. Its zero value sets no limit; a limited
+// list that is empty allows nothing. It is a type of its own because a policy
+// list reads the other way: there an empty allow restricts nothing.
+type List struct {
+	limited bool
+	names   []string // sorted, unique
+}
+
+// Only makes a list that allows exactly names.
+func Only(names ...string) List {
+	own := slices.Clone(names)
+	slices.Sort(own)
+	return List{limited: true, names: slices.Compact(own)}
+}
+
+// Limited reports whether l sets a limit at all.
+func (l List) Limited() bool { return l.limited }
+
+// Allows reports whether name is within l.
+func (l List) Allows(name string) bool {
+	if !l.limited {
+		return true
+	}
+	_, found := slices.BinarySearch(l.names, name)
+	return found
+}
+
+// Names is what a limited list allows, sorted; nil without a limit.
+func (l List) Names() []string { return slices.Clone(l.names) }
+
+// Intersect allows what both lists allow.
+func (l List) Intersect(m List) List {
+	if !l.limited {
+		return m
+	}
+	if !m.limited {
+		return l
+	}
+	var both []string
+	for _, n := range l.names {
+		if m.Allows(n) {
+			both = append(both, n)
+		}
+	}
+	return List{limited: true, names: both}
+}
+
+// Delivery is where the answers of a run go.
+type Delivery struct {
+	Channel string `json:"channel,omitempty"`
+	Account string `json:"account,omitempty"`
+	Group   string `json:"group,omitempty"`
+	Thread  string `json:"thread,omitempty"`
+}
+
+// Facts are what a scope is minted from.
+type Facts struct {
+	Agent     string
+	Session   string
+	Run       string
+	Origin    Origin
+	Caller    auth.Principal
+	Workspace string // directory, absolute
+	Delivery  Delivery
+
+	Cap      List // the tools the run was started with
+	Declared List // the tools a step or a profile declares; no selection runs then
+	Skills   List // skills allowed
+}
+
+// Scope is the closed authority of a run: who acts, where, with which tools at
+// most. It travels as a parameter and has no operation that widens it. Only
+// agent/run mints one (the architecture test holds that).
+type Scope struct{ f Facts }
+
+// NewScope mints a scope. Only agent/run may call it.
+func NewScope(f Facts) Scope { return Scope{f: f} }
+
+func (s Scope) Agent() string          { return s.f.Agent }
+func (s Scope) Session() string        { return s.f.Session }
+func (s Scope) Run() string            { return s.f.Run }
+func (s Scope) Origin() Origin         { return s.f.Origin }
+func (s Scope) Caller() auth.Principal { return s.f.Caller }
+func (s Scope) Workspace() string      { return s.f.Workspace }
+func (s Scope) Delivery() Delivery     { return s.f.Delivery }
+func (s Scope) Cap() List              { return s.f.Cap }
+func (s Scope) Declared() List         { return s.f.Declared }
+func (s Scope) Skills() List           { return s.f.Skills }
+
+// WithinCap is s with its cap narrowed by l.
+func (s Scope) WithinCap(l List) Scope {
+	s.f.Cap = s.f.Cap.Intersect(l)
+	return s
+}
+
+// WithDeclared is s with its declared set narrowed by l.
+func (s Scope) WithDeclared(l List) Scope {
+	s.f.Declared = s.f.Declared.Intersect(l)
+	return s
+}

@@ -1,0 +1,104 @@
+package tool
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// State is what earlier rounds left and may grow or shrink. It holds no
+// authority: it is an input of Offer beside the scope. Tools change it by
+// effects in their results, never directly.
+type State struct {
+	Plan  bool     `json:"plan,omitempty"`  // plan mode is on: write tools are refused
+	Tools []string `json:"tools,omitempty"` // the session's tool list, in the order it was offered
+	Added []string `json:"added,omitempty"` // tools that search_tools added in this run
+	Used  []string `json:"used,omitempty"`  // tools that the previous turn used
+
+	// Files holds the digest of each workspace file when the session last read
+	// or wrote it, so that a write can see that the file changed meanwhile.
+	Files []SeenFile `json:"files,omitempty"`
+}
+
+// SeenFile is a file as the session knows it. The list is ordered by when the
+// file was last seen, oldest first, and holds at most maxSeenFiles.
+type SeenFile struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+}
+
+const maxSeenFiles = 500
+
+// EffectKind tells the variants of an [Effect] apart.
+type EffectKind string
+
+const (
+	// FileSeen: the file Key had the digest Value when it was read or written;
+	// an empty Value forgets it.
+	FileSeen EffectKind = "file_seen"
+	// PlanMode: Value "on" or "off".
+	PlanMode EffectKind = "plan_mode"
+	// ToolAdded: the tool Key is offered from the next round of this run on.
+	ToolAdded EffectKind = "tool_added"
+	// Undoable: calling the inverse tool Key with Args undoes what was done.
+	Undoable EffectKind = "undoable"
+	// Attached: the blob Key goes out with the answer.
+	Attached EffectKind = "attached"
+)
+
+// Effect is a change that a result asks for; it is stored with the result and
+// applied when the round is settled.
+type Effect struct {
+	Kind  EffectKind      `json:"kind"`
+	Key   string          `json:"key,omitempty"`
+	Value string          `json:"value,omitempty"`
+	Args  json.RawMessage `json:"args,omitempty"`
+}
+
+// Apply returns s changed by effects, in order. s itself stays as it is.
+func (s State) Apply(effects ...Effect) State {
+	for _, e := range effects {
+		switch e.Kind {
+		case FileSeen:
+			s.Files = seen(s.Files, e.Key, e.Value)
+		case PlanMode:
+			s.Plan = e.Value == "on"
+		case ToolAdded:
+			if !slices.Contains(s.Added, e.Key) {
+				s.Added = append(slices.Clone(s.Added), e.Key)
+			}
+		}
+	}
+	return s
+}
+
+func seen(files []SeenFile, path, digest string) []SeenFile {
+	out := make([]SeenFile, 0, len(files)+1)
+	for _, f := range files {
+		if f.Path != path {
+			out = append(out, f)
+		}
+	}
+	if digest != "" {
+		out = append(out, SeenFile{Path: path, Digest: digest})
+	}
+	if len(out) > maxSeenFiles {
+		out = out[len(out)-maxSeenFiles:]
+	}
+	return out
+}
+
+// Digest is the digest of the file at path when the session last saw it.
+func (s State) Digest(path string) (string, bool) {
+	for _, f := range s.Files {
+		if f.Path == path {
+			return f.Digest, true
+		}
+	}
+	return "", false
+}
+
+// Equal reports whether s and t are the same.
+func (s State) Equal(t State) bool {
+	return s.Plan == t.Plan && slices.Equal(s.Tools, t.Tools) && slices.Equal(s.Added, t.Added) &&
+		slices.Equal(s.Used, t.Used) && slices.Equal(s.Files, t.Files)
+}

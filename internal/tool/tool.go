@@ -1,0 +1,142 @@
+// Package tool is the contract between those who make tools, the engine that
+// offers and runs them, and the loop that asks for them: [Tool], [Definition],
+// [Call], [Result], the closed authority of a run ([Scope]), what may change
+// between rounds ([State]), what a request is offered ([Surface]) and where
+// tools are kept ([Registry]).
+//
+// It decides nothing and runs nothing. Its values are plain data, safe to keep
+// and to store; nothing here has a life of its own.
+//
+// To add a tool, start reading at [New]. To follow a call, start at [Call] and
+// [Outcome].
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/llm"
+)
+
+// Tool is an executable typed action.
+type Tool interface {
+	// Definition is asked for once, when the tool is registered, and must not
+	// change afterwards.
+	Definition() Definition
+	// Execute runs one call. The arguments are valid against the schema. It
+	// must return soon after ctx ends. An error of type [*Refusal] says that a
+	// guard refused; any other error is the tool's own failure, whose text the
+	// model reads.
+	Execute(ctx context.Context, call Call) (Result, error)
+}
+
+// Toucher is a tool that knows before it runs what a call reads and writes.
+// A tool that is no Toucher touches nothing when it is read-only and isn't
+// cached, else everything.
+type Toucher interface {
+	Touches(call Call) []Touch
+}
+
+// Binder is a factory: given the facts of a run it returns the tool for that
+// run, or a reason why there is none.
+type Binder interface {
+	Bind(s Scope, t llm.Target) (Tool, string)
+}
+
+// NamePattern is what a canonical name looks like.
+var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Definition is what the engine and the model know of a tool.
+type Definition struct {
+	Name        string // canonical: see NamePattern
+	Description string // for the model: when to use it, when not, one example
+
+	// Parameters is the JSON schema of the arguments, an object schema in
+	// canonical form. Output, if any, describes Result.Details.
+	Parameters json.RawMessage
+	Output     json.RawMessage
+
+	Traits
+}
+
+// Traits is what the layers and the steps need to know of a tool. The zero
+// value is an ordinary writing tool without limits of its own.
+type Traits struct {
+	Category string   // the group it belongs to: fs, shell, git, web, data, dev, media, memory, sessions, automation, messaging, code
+	Tags     []string // further words by which selection finds it
+
+	ReadOnly   bool // changes nothing that anybody can see
+	Core       bool // always offered when permitted
+	Internal   bool // free of side effects; joins every declared set
+	AdminOnly  bool // only for privileged callers
+	Optional   bool // takes part only when an allow list names it
+	DirectOnly bool // keeps out of search_tools and code mode
+	Inverse    bool // undoes another tool's effect; never offered to a model
+	Waits      bool // waits for calls or runs of its own, so it takes no worker
+	Repeats    bool // meant to be called again and again; the loop guard looks away
+
+	Origins  []Origin // only for runs of these origins; empty means all
+	Channels []string // only for runs that deliver to these channels; empty means all
+
+	Cacheable    bool // equal calls may be answered from the result cache
+	CallerCached bool // … but only for the same caller
+	KeepResult   bool // the result is stored under a ref even when it is small
+
+	Timeout time.Duration // 0 means the configured default
+}
+
+// Touch is a thing that a call reads or writes, by name: "file:a/b", "file:"
+// for the whole workspace, "db:sales", "net:host". Two touches conflict when
+// one of them writes and one name is a prefix of the other by whole segments.
+type Touch struct {
+	Name  string `json:"name"`
+	Write bool   `json:"write,omitempty"`
+}
+
+// Call is one call as a tool gets it.
+type Call struct {
+	ID    string          // of the call within its session
+	Args  json.RawMessage // final: repaired, validated, rewritten by hooks
+	Scope Scope           // for whom and where
+	State State           // as it is for this call
+	Host  Host            // lent for the length of the call
+}
+
+// Host is what the engine lends to a running call.
+type Host interface {
+	// Call runs another tool under the same scope, through every step but
+	// show, and waits for it.
+	Call(ctx context.Context, name string, args json.RawMessage) Outcome
+	// Progress tells whoever watches how far the call is. It never blocks.
+	Progress(text string)
+	// Permitted lists what the scope may use, before selection.
+	Permitted() []Definition
+	// Withheld lists what the caller's role keeps away, with the reason.
+	Withheld() []Removal
+}
+
+// Result is what a tool returns.
+type Result struct {
+	// Content feeds the model's next inference.
+	Content []llm.Part
+	// Details is structured data for people, traces and composition; it is
+	// never sent to a model. It must marshal to JSON.
+	Details any
+	// Effects change the state when the result is stored.
+	Effects []Effect
+	// Touched adds touches that only running could find out.
+	Touched []Touch
+	// IsError marks content that tells of a failure, when the tool has more to
+	// say than an error could.
+	IsError bool
+}
+
+// TextResult is a result of plain text.
+func TextResult(s string) Result { return Result{Content: []llm.Part{llm.Text(s)}} }
+
+// Refs gives the bytes that a ref stands for, to the session that owns it.
+type Refs interface {
+	Read(ctx context.Context, s Scope, ref string) ([]byte, error)
+}
