@@ -95,8 +95,9 @@ type Directive struct {
 	// Stop ends the run now, politely, with Reason for the person.
 	Stop   bool
 	Reason string
-	// Notice is told to whoever watches.
-	Notice string
+	// Notice is told to whoever watches; NoticeKind sorts it (limit, guard, …).
+	Notice     string
+	NoticeKind string
 }
 
 // Turn is what one run works on.

@@ -72,6 +72,7 @@ const (
 	FinishLength  Finish = "length"  // the output limit cut the reply
 	FinishFilter  Finish = "filter"  // the provider withheld content
 	FinishStopped Finish = "stopped" // the run was stopped while the reply came in
+	FinishHost    Finish = "host"    // GoClaw itself ended the turn with these words
 )
 
 // Usage counts the tokens of one or more model calls.

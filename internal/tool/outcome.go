@@ -69,10 +69,10 @@ type Outcome struct {
 	Effects []Effect `json:"effects,omitempty"`
 	Touches []Touch  `json:"touches,omitempty"`
 
-	Ref    string `json:"ref,omitempty"`   // where the whole result is kept
-	Type   string `json:"type,omitempty"`  // its detected content type, when it is kept
-	Chars  int    `json:"chars,omitempty"` // its length in code points, when it is kept
-	Digest string `json:"digest,omitempty"`
+	Ref    string `json:"ref,omitempty"`    // where the whole result is kept
+	Type   string `json:"type,omitempty"`   // its detected content type, when it is kept
+	Chars  int    `json:"chars,omitempty"`  // its length in code points, when it is kept
+	Digest string `json:"digest,omitempty"` // of the result before it was shortened; empty for tools that are meant to repeat
 	Cached bool   `json:"cached,omitempty"` // answered by the result cache
 
 	Started time.Time  `json:"started"`
@@ -106,7 +106,9 @@ const (
 // Event tells what happens to one of the calls given to Execute.
 type Event struct {
 	Type    EventType
-	Index   int // of the call among those given
-	Text    string
-	Outcome *Outcome
+	Index   int             // of the call among those given
+	Tool    string          // canonical name; Started only
+	Args    json.RawMessage // final arguments; Started only
+	Text    string          // Progress only
+	Outcome *Outcome        // Finished only
 }

@@ -1,0 +1,152 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// ask makes one model call, streams it, and stores the reply with its open
+// calls. The surface is that of the target which answered.
+func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
+	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Started: l.Now()}
+	messages := append(l.thread.Messages[:len(l.thread.Messages):len(l.thread.Messages)], d.Messages...)
+
+	var sf tool.Surface
+	build := func(t llm.Target) (llm.Request, error) {
+		s, err := l.Toolbox.Offer(l.ctx, l.turn.Scope, t, l.thread.State)
+		if err != nil {
+			return llm.Request{}, err
+		}
+		req, facts, err := l.Prompts.Build(l.ctx, l.turn, s, messages)
+		if err != nil {
+			return llm.Request{}, err
+		}
+		if d.NoTools {
+			req.Choice = llm.ChoiceNone
+		}
+		sf, r.Request = s, facts
+		l.emit(Event{Type: PromptBuilt, Request: &facts})
+		l.emit(Event{Type: ModelStarted, Target: &t})
+		return req, l.ctx.Err()
+	}
+
+	reply, err := l.stream(r, build)
+	if err != nil {
+		return nil, sf, errors.Join(err, l.keepPartial(r, reply))
+	}
+	r.Reply, r.Replied = reply, l.Now()
+	r.State = l.thread.State.Apply()
+	r.State.Tools = tool.Names(sf.Offered)
+	if d.NoTools {
+		l.closeReply(&r.Reply)
+	}
+	return r, sf, l.called(r)
+}
+
+// closeReply makes reply a last one: calls that it holds although they were
+// forbidden are dropped, and it is never empty.
+func (l *loop) closeReply(reply *llm.Reply) {
+	reply.Message.Parts = withoutCalls(reply.Message.Parts)
+	if strings.TrimSpace(reply.Message.Text()) == "" {
+		words := "The limit of tool rounds was reached, and the model gave no answer. Say \"go on\" to continue."
+		reply.Message.Parts = append(reply.Message.Parts, llm.Text(words))
+		l.emit(Event{Type: TokenChunk, Text: words})
+	}
+}
+
+// stream passes a reply on as it comes. When it breaks off, what had come so
+// far is returned beside the error.
+func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (llm.Reply, error) {
+	var text strings.Builder
+	var done *llm.Reply
+	partial := func() llm.Reply {
+		return llm.Reply{Message: llm.AssistantMessage(text.String()), Finish: llm.FinishStopped, Target: r.Request.Target}
+	}
+	for e, err := range l.Models.Stream(l.ctx, l.turn.Model, l.used, build) {
+		if err != nil {
+			return partial(), err
+		}
+		if r.FirstToken.IsZero() && e.Type <= llm.EventCall {
+			r.FirstToken = l.Now()
+		}
+		switch e.Type {
+		case llm.EventText:
+			text.WriteString(e.Text)
+			l.emit(Event{Type: TokenChunk, Text: e.Text})
+		case llm.EventReasoning:
+			l.emit(Event{Type: ReasoningChunk, Text: e.Text})
+		case llm.EventRetracted:
+			text.Reset()
+			l.emit(Event{Type: Retracted})
+		case llm.EventNotice:
+			l.emit(Event{Type: Notice, Kind: "provider", Text: e.Text})
+		case llm.EventDone:
+			done = e.Reply
+		}
+		if l.gone {
+			return partial(), l.ctx.Err()
+		}
+	}
+	if done == nil {
+		if err := l.ctx.Err(); err != nil {
+			return partial(), err
+		}
+		return partial(), errors.New("the model call ended without an answer")
+	}
+	return *done, nil
+}
+
+// keepPartial stores the text of a reply that broke off, so that the history
+// holds what the person saw.
+func (l *loop) keepPartial(r *Round, partial llm.Reply) error {
+	if strings.TrimSpace(partial.Message.Text()) == "" {
+		return nil
+	}
+	r.Reply, r.Replied, r.State = partial, l.Now(), l.thread.State
+	if err := l.called(r); err != nil {
+		return err
+	}
+	return l.settle(r)
+}
+
+// called stores the reply of r, which gives its calls their ids.
+func (l *loop) called(r *Round) error {
+	r.Calls = r.Reply.Message.Calls()
+	if err := l.History.Called(l.keep(), l.turn, r); err != nil {
+		return err
+	}
+	l.thread.Rounds, l.rounds = r.Number, l.rounds+1
+	l.usage = l.usage.Add(r.Reply.Usage)
+	l.text = r.Reply.Message.Text()
+	return nil
+}
+
+// Messages is the round as a thread holds it: what joined before the call, the
+// reply, and one message with a result for each call.
+func (r *Round) Messages() []llm.Message {
+	out := append([]llm.Message(nil), r.Before...)
+	if len(r.Reply.Message.Parts) > 0 {
+		out = append(out, r.Reply.Message)
+	}
+	if len(r.Outcomes) == 0 {
+		return out
+	}
+	results := llm.Message{Role: llm.Results, Parts: make([]llm.Part, len(r.Outcomes))}
+	for i, o := range r.Outcomes {
+		results.Parts[i] = llm.Part{Kind: llm.KindResult, Result: o.Result()}
+	}
+	return append(out, results)
+}
+
+func withoutCalls(parts []llm.Part) []llm.Part {
+	var kept []llm.Part
+	for _, p := range parts {
+		if p.Kind != llm.KindCall {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}

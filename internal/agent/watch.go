@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Limits is what a [Brake] holds a run to. A zero field sets no limit.
+type Limits struct {
+	Rounds int // model calls that may call tools
+	Hint   int // the same call with the same result this many rounds in a row gets a hint
+	Stop   int // … this many ends the run
+}
+
+// Brake is the ordinary [Watch] of a run: it counts rounds, sees when the
+// model turns in circles, and hands over what a person said meanwhile. It is
+// used by one goroutine.
+type Brake struct {
+	limits Limits
+	steer  func() []llm.Message
+	streak map[string]int // how many rounds in a row ended with this call and result
+}
+
+// NewBrake returns a brake for one run. steer, if not nil, is asked before
+// each model call but the first for messages that join the thread.
+func NewBrake(l Limits, steer func() []llm.Message) *Brake {
+	return &Brake{limits: l, steer: steer}
+}
+
+// Before implements [Watch].
+func (b *Brake) Before(_ context.Context, n int, last *Round) Directive {
+	var d Directive
+	if last == nil {
+		return d
+	}
+	if b.steer != nil {
+		d.Messages = b.steer()
+	}
+	name, count := b.repeated(last)
+	if b.limits.Stop > 0 && count >= b.limits.Stop {
+		return Directive{
+			Messages: d.Messages, Stop: true, NoticeKind: "guard",
+			Reason: fmt.Sprintf("I stopped: %s was called %d times in a row with the same arguments and gave the same result each time. "+
+				"Tell me how to go on differently.", name, count),
+			Notice: fmt.Sprintf("loop guard: %s repeated %d times with the same result", name, count),
+		}
+	}
+	if b.limits.Rounds > 0 && n > b.limits.Rounds {
+		d.NoTools = true
+		d.Messages = append(d.Messages, hostMessage(fmt.Sprintf(
+			"The limit of %d tool rounds is reached. Tools can't be called any more. Answer now with what you have, and say what is left to do.", b.limits.Rounds)))
+		d.NoticeKind, d.Notice = "limit", fmt.Sprintf("the limit of %d tool rounds (tools.max_tool_iterations) was reached; the model answers with what it has", b.limits.Rounds)
+		return d
+	}
+	if b.limits.Hint > 0 && count == b.limits.Hint {
+		d.Messages = append(d.Messages, hostMessage(fmt.Sprintf(
+			"You called %s %d times in a row with the same arguments and got the same result. Calling it again won't change that: try something else, or answer.", name, count)))
+		d.NoticeKind, d.Notice = "guard", fmt.Sprintf("loop guard: %s repeated %d times; the model was told", name, count)
+	}
+	return d
+}
+
+// repeated updates the streaks with r and returns the longest one. Equal calls
+// within one response count once.
+func (b *Brake) repeated(r *Round) (name string, count int) {
+	next := make(map[string]int, len(r.Outcomes))
+	for _, o := range r.Outcomes {
+		if o.Digest == "" || o.Status == tool.Cancelled {
+			continue
+		}
+		key := o.Tool + "\x00" + string(o.Args) + "\x00" + o.Digest
+		next[key] = b.streak[key] + 1
+		if next[key] > count {
+			name, count = o.Tool, next[key]
+		}
+	}
+	b.streak = next
+	return name, count
+}
+
+// hostMessage is a word of GoClaw to the model, marked as not being the person's.
+func hostMessage(text string) llm.Message {
+	return llm.Message{Role: llm.User, Parts: []llm.Part{{Kind: llm.KindContext, Text: text}}}
+}
