@@ -2,6 +2,7 @@ package tool
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -141,7 +142,7 @@ func (c *Catalog) add(owner Owner, t Tool) (Note, bool) {
 		c.Entries = slices.Delete(c.Entries, i, i+1)
 		break
 	}
-	params, err := jsonschema.Canonical(def.Parameters)
+	params, schema, err := parameters(def.Parameters)
 	if err != nil {
 		return reject(fmt.Sprintf("its parameter schema is not usable: %v", err), "correct the schema")
 	}
@@ -149,9 +150,18 @@ func (c *Catalog) add(owner Owner, t Tool) (Note, bool) {
 	c.Entries = append(c.Entries, &Entry{
 		Tool: t, Def: def, Owner: owner,
 		Spec:   llm.ToolSpec{Name: def.Name, Description: def.Description, Parameters: params},
-		Schema: jsonschema.Compile(params),
+		Schema: schema,
 	})
 	return Note{}, false
+}
+
+func parameters(raw json.RawMessage) (json.RawMessage, *jsonschema.Schema, error) {
+	params, err := jsonschema.Canonical(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	schema, err := jsonschema.Compile(params)
+	return params, schema, err
 }
 
 // Note records why something is not a tool.
