@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -28,8 +29,7 @@ func (a *Agent) ProcessStream(ctx context.Context, t Turn) iter.Seq[Event] {
 
 // answer is the loop: ask the model, run what it calls, until it calls nothing.
 func (l *loop) answer() error {
-	var err error
-	if l.thread, err = l.History.Begin(l.ctx, l.turn); err != nil {
+	if err := l.begin(); err != nil {
 		return err
 	}
 	watch := l.Watch(l.turn)
@@ -55,6 +55,17 @@ func (l *loop) answer() error {
 		}
 		last = r
 	}
+}
+
+// begin stores the person's message with what the host adds behind it.
+func (l *loop) begin() error {
+	context, err := l.Prompts.Context(l.ctx, l.turn)
+	if err != nil {
+		return err
+	}
+	l.turn.Message.Parts = append(slices.Clip(l.turn.Message.Parts), context...)
+	l.thread, err = l.History.Begin(l.ctx, l.turn)
+	return err
 }
 
 // loop is the state of one ProcessStream. It is used by one goroutine.

@@ -91,7 +91,9 @@ func (b toolbox) Execute(ctx context.Context, _ tool.Surface, calls []llm.ToolCa
 
 type prompts struct{}
 
-func (prompts) Context(context.Context, agent.Turn) ([]llm.Part, error) { return nil, nil }
+func (prompts) Context(context.Context, agent.Turn) ([]llm.Part, error) {
+	return []llm.Part{{Kind: llm.KindContext, Text: "now"}}, nil
+}
 
 func (prompts) Build(_ context.Context, _ agent.Turn, sf tool.Surface, m []llm.Message) (llm.Request, agent.RequestFacts, error) {
 	return llm.Request{Target: sf.Target, Messages: slices.Clone(m)}, agent.RequestFacts{Target: sf.Target}, nil
@@ -179,6 +181,9 @@ func TestATurnStoresEachStepBeforeTheNext(t *testing.T) {
 	last := events[len(events)-1]
 	if last.Text != "done" || last.End.Usage.Input != 20 || last.End.Rounds != 2 {
 		t.Errorf("the end is %+v %+v", last, last.End)
+	}
+	if parts := m.requests[0].Messages[0].Parts; len(parts) != 2 || parts[1].Kind != llm.KindContext {
+		t.Errorf("the message went out as %+v", parts)
 	}
 	second := m.requests[1].Messages
 	if len(second) != 3 || second[2].Role != llm.Results || len(second[2].Parts) != 2 || second[2].Parts[1].Result.CallID != "b" {

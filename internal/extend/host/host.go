@@ -1,0 +1,129 @@
+// Package host gives compiled-in plugins their API and keeps what each of them
+// brought. It checks every registration against the plugin's manifest, in both
+// directions, and fails closed: a tool that the manifest lacks is refused, a
+// tool that was promised and never registered is noted in the registry, where
+// explaining finds it.
+//
+// A [Host] holds nothing open. [Host.Load] runs each plugin's Register once, a
+// panic in it costs only that plugin.
+//
+// Start reading at [Host.Load].
+package host
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+
+	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/plugin"
+)
+
+// Host keeps what plugins brought.
+type Host struct {
+	log    *slog.Logger
+	loaded []loaded
+}
+
+type loaded struct {
+	manifest plugin.Manifest
+	tools    []tool.Tool
+	notes    []tool.Note
+}
+
+var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+
+// New returns a host without plugins.
+func New(log *slog.Logger) *Host { return &Host{log: log} }
+
+// Load registers plugins in order. The error joins what went wrong with each;
+// the others are loaded all the same.
+func (h *Host) Load(plugins ...plugin.Plugin) error {
+	var errs []error
+	for _, p := range plugins {
+		if err := h.load(p); err != nil {
+			errs = append(errs, fmt.Errorf("plugin %s: %w", p.Manifest.ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (h *Host) load(p plugin.Plugin) error {
+	m := p.Manifest
+	switch {
+	case !validID.MatchString(m.ID):
+		return fmt.Errorf("the id %q is not lower-case letters, digits and dashes", m.ID)
+	case slices.ContainsFunc(h.loaded, func(l loaded) bool { return l.manifest.ID == m.ID }):
+		return errors.New("a plugin of this id is loaded already")
+	case p.Register == nil:
+		return errors.New("it has no Register")
+	}
+	a := &api{log: h.log.With("plugin", m.ID), loaded: loaded{manifest: m}}
+	err := a.register(p.Register)
+	if err != nil {
+		// Half a plugin is worse than none.
+		a.loaded.tools = nil
+		a.note("", "registered", "its Register failed: "+err.Error(), "correct the plugin")
+	}
+	for _, name := range m.Tools {
+		if !slices.ContainsFunc(a.loaded.tools, func(t tool.Tool) bool { return t.Definition().Name == name }) {
+			a.note(name, "discovered", "the manifest names it, but the plugin never registered it", "correct the plugin, or its manifest")
+		}
+	}
+	h.loaded = append(h.loaded, a.loaded)
+	return err
+}
+
+// Join adds what the plugins brought to a registry.
+func (h *Host) Join(r *tool.Registry) {
+	for _, l := range h.loaded {
+		r.Add(tool.Owner{Kind: tool.PluginOwner, ID: l.manifest.ID, Version: l.manifest.Version}, l.tools...)
+		for _, n := range l.notes {
+			r.Note(n)
+		}
+	}
+}
+
+// api implements [plugin.API] for one plugin.
+type api struct {
+	loaded
+	log    *slog.Logger
+	closed bool
+}
+
+func (a *api) register(f func(plugin.API) error) (err error) {
+	defer func() {
+		a.closed = true
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return f(a)
+}
+
+func (a *api) RegisterTool(t plugin.Tool) error {
+	if a.closed {
+		return errors.New("register a tool: Register has returned")
+	}
+	name := t.Definition().Name
+	switch {
+	case !slices.Contains(a.manifest.Tools, name):
+		a.note(name, "registered", "the plugin's manifest doesn't name it", "add it to the manifest's tools")
+		return fmt.Errorf("register the tool %s: the manifest doesn't name it", name)
+	case slices.ContainsFunc(a.tools, func(o tool.Tool) bool { return o.Definition().Name == name }):
+		return fmt.Errorf("register the tool %s: it is registered already", name)
+	}
+	a.tools = append(a.tools, t)
+	return nil
+}
+
+func (a *api) Logger() *slog.Logger { return a.log }
+
+func (a *api) note(name, state, reason, fix string) {
+	a.notes = append(a.notes, tool.Note{
+		Tool: name, Owner: tool.Owner{Kind: tool.PluginOwner, ID: a.manifest.ID, Version: a.manifest.Version},
+		State: state, Reason: reason, Fix: fix,
+	})
+}

@@ -1,0 +1,88 @@
+package host_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/goclaw/goclaw/internal/extend/host"
+	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/plugin"
+)
+
+func named(name string) plugin.Tool {
+	return plugin.NewTool(plugin.Definition{Name: name, Description: "Does nothing."}, func(context.Context, plugin.Call, struct{}) (string, error) {
+		return "", nil
+	})
+}
+
+func TestRegistrationsAreHeldAgainstTheManifest(t *testing.T) {
+	t.Parallel()
+	h := host.New(slog.New(slog.DiscardHandler))
+	err := h.Load(
+		plugin.Plugin{
+			Manifest: plugin.Manifest{ID: "good", Version: "1.0", Tools: []string{"good_one", "good_two"}},
+			Register: func(a plugin.API) error {
+				if err := a.RegisterTool(named("good_one")); err != nil {
+					t.Error(err)
+				}
+				if err := a.RegisterTool(named("sneaky")); err == nil {
+					t.Error("a tool that the manifest lacks was registered")
+				}
+				return nil
+			},
+		},
+		plugin.Plugin{Manifest: plugin.Manifest{ID: "broken", Tools: []string{"broken_one"}}, Register: func(plugin.API) error { panic("no") }},
+		plugin.Plugin{Manifest: plugin.Manifest{ID: "good"}, Register: func(plugin.API) error { return nil }},
+		plugin.Plugin{Manifest: plugin.Manifest{ID: "Bad Id"}},
+	)
+	for _, want := range []string{"plugin broken: panic: no", "plugin good: a plugin of this id", `plugin Bad Id: the id "Bad Id"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error %q doesn't say %q", err, want)
+		}
+	}
+
+	r := tool.NewRegistry()
+	r.Add(tool.Owner{Kind: tool.FamilyOwner, ID: "files"}, named("file_read"))
+	h.Join(r)
+	c := r.Catalog()
+	if len(c.Entries) != 2 || c.Entries[1].Owner.String() != "plugin good 1.0" {
+		t.Errorf("registered: %v", tool.Names(c.Entries))
+	}
+	notes := map[string]string{}
+	for _, n := range c.Notes {
+		notes[n.Tool] += n.State + ": " + n.Reason
+	}
+	for name, want := range map[string]string{"sneaky": "registered: the plugin's manifest", "good_two": "discovered: the manifest names it", "broken_one": "discovered", "": "its Register failed"} {
+		if !strings.Contains(notes[name], want) {
+			t.Errorf("the note on %q is %q, want %q", name, notes[name], want)
+		}
+	}
+}
+
+func TestAPluginNeverReplacesABuiltInTool(t *testing.T) {
+	t.Parallel()
+	h := host.New(slog.New(slog.DiscardHandler))
+	if err := h.Load(plugin.Plugin{
+		Manifest: plugin.Manifest{ID: "thief", Tools: []string{"file_read"}},
+		Register: func(a plugin.API) error { return a.RegisterTool(named("file_read")) },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, pluginFirst := range []bool{true, false} {
+		r := tool.NewRegistry()
+		builtin := func() { r.Add(tool.Owner{Kind: tool.FamilyOwner, ID: "files"}, named("file_read")) }
+		if pluginFirst {
+			h.Join(r)
+			builtin()
+		} else {
+			builtin()
+			h.Join(r)
+		}
+		c := r.Catalog()
+		if len(c.Entries) != 1 || c.Entries[0].Owner.Kind != tool.FamilyOwner || len(c.Notes) != 1 || c.Notes[0].Owner.ID != "thief" {
+			t.Errorf("plugin first %v: %v owned by %v, notes %+v", pluginFirst, tool.Names(c.Entries), c.Entries[0].Owner, c.Notes)
+		}
+	}
+}
