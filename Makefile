@@ -16,11 +16,11 @@ help: ## list these commands
 go-version:
 	@GO="$(GO)" scripts/need-go
 
-# Without cgo the program is static and needs no C compiler. The version is empty outside a git checkout; the program
-# then asks the build information that Go keeps.
+# Without cgo the program is static and needs no C compiler. Its version comes from git and is empty outside a checkout;
+# Go itself need not ask git, which fails where another user owns the folder.
 build: go-version ## build bin/goclaw
 	@version=$$(git describe --tags --always --dirty 2>/dev/null || true); \
-	CGO_ENABLED=0 $(GO) build -trimpath \
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
 		-ldflags "$(LDFLAGS)$${version:+ -X $(MODULE)/internal/cli.version=$$version}" \
 		-o bin/goclaw ./cmd/goclaw
 
