@@ -12,8 +12,17 @@ import (
 
 var sentenceEnd = regexp.MustCompile(`[.!?][)"'”’]*(\s|$)`)
 
-// fewSentences is the least a package comment has: what the package owns, how it lives, where to start reading.
-const fewSentences = 3
+// fewSentences is the least that the comment of a package has: what it owns, how it lives, where to start reading. A
+// command and a suite have their life from who runs them.
+func fewSentences(in *pkg, name string) int {
+	switch {
+	case name == "main":
+		return 1
+	case support(in.dir):
+		return 2
+	}
+	return 3
+}
 
 // checkComment asks for one package comment of some sentences. What the sentences say is for readers to judge.
 func checkComment(t *tree, _ *policy, report report) {
@@ -42,7 +51,7 @@ func checkComment(t *tree, _ *policy, report report) {
 			if !strings.HasPrefix(text, prefix) {
 				report(f.name, "the package comment does not begin with %q", prefix)
 			}
-			if n := len(sentenceEnd.FindAllString(text, -1)); n < fewSentences && f.ast.Name.Name != "main" {
+			if n := len(sentenceEnd.FindAllString(text, -1)); n < fewSentences(in, f.ast.Name.Name) {
 				report(f.name, "the package comment has %d sentences; say what it owns, its life and where to start reading", n)
 			}
 		}
@@ -70,13 +79,13 @@ func (t *tree) starts(f *file, yield func(pos token.Pos, what string)) {
 	})
 }
 
-// checkGoroutines holds where goroutines start. Tests may: goleak and the race detector watch them.
+// checkGoroutines holds where goroutines start. Tests and what serves them may: goleak and the race detector watch them.
 func checkGoroutines(t *tree, p *policy, report report) {
 	for _, in := range t.pkgs {
 		reason, listed := p.goroutines[in.dir]
 		count := 0
 		for _, f := range in.files {
-			if f.test {
+			if f.test || support(in.dir) {
 				continue
 			}
 			t.starts(f, func(pos token.Pos, what string) {
