@@ -61,7 +61,7 @@ var goclaw = policy{
 		{"internal/gateway"},
 		{"internal/gateway/builtin", "internal/gateway/api", "internal/gateway/web", "internal/gateway/page", "internal/gateway/telemetry"},
 
-		{"internal/store/*"},
+		{"internal/store/sqlite", "internal/store/postgres", "internal/store/*"},
 		{"internal/store"},
 		{"internal/config"},
 
@@ -242,9 +242,11 @@ var goclaw = policy{
 	large: map[string]string{
 		"internal/lib/jsonschema/compile.go": "one walk over a schema, with a method for each group of keywords",
 
-		"internal/agent": "the loop's interfaces, what passes between them, and the events that every front end reads",
-		"internal/llm":   "a vocabulary: the types that every provider translates, together so that they are read together",
-		"internal/tool":  "a vocabulary: the contract that every tool and every part of the engine speaks",
+		"internal/config":        "the settings, a type for each group of keys, so that one tree shows them all",
+		"internal/agent/session": "what the stores keep of a conversation and what is asked of it, in one vocabulary",
+		"internal/agent":         "the loop's interfaces, what passes between them, and the events that every front end reads",
+		"internal/llm":           "a vocabulary: the types that every provider translates, together so that they are read together",
+		"internal/tool":          "a vocabulary: the contract that every tool and every part of the engine speaks",
 	},
 }
 
