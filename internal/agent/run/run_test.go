@@ -96,10 +96,14 @@ func (e *echo) Build(_ context.Context, _ agent.Turn, sf tool.Surface, m []llm.M
 func (e *echo) Begin(_ context.Context, t agent.Turn) (agent.Thread, error) {
 	return agent.Thread{Messages: []llm.Message{t.Message}}, nil
 }
-func (e *echo) Called(context.Context, agent.Turn, *agent.Round) error                    { return nil }
+
+func (e *echo) Called(context.Context, agent.Turn, *agent.Round) error { return nil }
+
 func (e *echo) Result(context.Context, agent.Turn, *agent.Round, int, tool.Outcome) error { return nil }
-func (e *echo) Settled(context.Context, agent.Turn, *agent.Round) error                   { return nil }
-func (e *echo) End(context.Context, agent.Turn, agent.End) error                          { return nil }
+
+func (e *echo) Settled(context.Context, agent.Turn, *agent.Round) error { return nil }
+
+func (e *echo) End(context.Context, agent.Turn, agent.End) error { return nil }
 
 func runner(e *echo, busy run.Busy) *run.Runner {
 	return run.New(run.Options{
