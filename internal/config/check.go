@@ -1,0 +1,224 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// check faults what each value alone can't show: names that don't exist,
+// values that don't go together.
+func (d *decoder) check() {
+	c := d.cfg
+	if c.Version > Version {
+		d.faultAt("version", "the file is written for a newer version of GoClaw (%d): this one reads %d", c.Version, Version)
+	}
+	d.checkProviders()
+	d.checkAgents()
+	if g := c.Tools.LoopGuard; g.Hint > 0 && g.Stop > 0 && g.Hint > g.Stop {
+		d.faultAt("tools.loop_guard", "hint (%d) must not be above stop (%d)", g.Hint, g.Stop)
+	}
+	for i, h := range c.Hooks {
+		key := fmt.Sprintf("hooks[%d]", i)
+		if h.Action == "block" && h.When == "after" {
+			d.faultAt(key+".action", "block works only before a call: write when: before")
+		}
+		if h.Action == "webhook" && h.URL == "" {
+			d.faultAt(key, "the key url is missing: where the webhook goes")
+		}
+		d.warnAgents(key+".agents", h.Agents...)
+	}
+	for name, s := range c.MCP.Servers {
+		if (s.Command == "") == (s.URL == "") {
+			d.faultAt(path{{name: "mcp"}, {name: "servers"}, {kind: stepKey, name: name}}.String(), "write either command or url")
+		}
+	}
+	for i, r := range c.Routes {
+		d.warnAgents(fmt.Sprintf("routes[%d].agent", i), r.Agent)
+	}
+	for name, w := range c.Webhooks {
+		d.warnAgents(path{{name: "webhooks"}, {kind: stepKey, name: name}, {name: "agent"}}.String(), w.Agent)
+	}
+	for i, j := range c.Cron {
+		key := fmt.Sprintf("cron[%d]", i)
+		d.warnAgents(key+".agent", j.Agent)
+		if (j.Message == "") == (j.SOP == "") {
+			d.faultAt(key, "write either message or sop")
+		}
+		if _, err := time.LoadLocation(j.Timezone); err != nil {
+			d.warnAt(key+".timezone", "the time zone %q is not known here", j.Timezone)
+		}
+	}
+}
+
+// faultAt faults the value of a key; it stands at its nearest written parent
+// when it is not written itself.
+func (d *decoder) faultAt(key, format string, args ...any) {
+	d.add(d.noteAt(key, format, args...))
+}
+
+func (d *decoder) warnAt(key, format string, args ...any) {
+	if len(d.warnings) < maxFaults {
+		d.warnings = append(d.warnings, d.noteAt(key, format, args...))
+	}
+}
+
+func (d *decoder) noteAt(key, format string, args ...any) Fault {
+	f := Fault{Message: fmt.Sprintf(format, args...)}
+	f.Pos.Key = key
+	t, err := resolve(key)
+	if err != nil {
+		return f
+	}
+	for n := len(t.path); n > 0; n-- {
+		if pl, ok := locate(d.cfg.root, t.path[:n]); ok {
+			node := pl.value
+			if n < len(t.path) || node.Kind != yaml.ScalarNode {
+				node = pl.key
+			}
+			f.Pos = d.posAt(append(pl.path, t.path[n:]...).String(), node)
+			return f
+		}
+	}
+	return f
+}
+
+func (d *decoder) checkProviders() {
+	c := d.cfg
+	for _, name := range c.providerNames() {
+		p := c.AI.Providers[name]
+		key := path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: name}}.String()
+		_, built := builtinNamed(name)
+		switch {
+		case built && p.Type != name:
+			d.faultAt(key+".type", "the provider %s has its own type: give another type another name", name)
+		case strings.Contains(name, "/") || name == "":
+			d.faultAt(key, "the name of a provider may not be empty or hold a slash")
+		case !built && p.Type == "":
+			d.faultAt(key, "the key type is missing: write type: %s, or one of the built-in providers", compatible)
+		case p.Type == compatible && p.BaseURL == "":
+			d.faultAt(key, "the key base_url is missing: a provider of the type %s needs an address", compatible)
+		}
+		if name == "gemini-legacy" && c.AI.Provider == name {
+			d.warnAt("ai.provider", "gemini-legacy is deprecated and served as gemini")
+		}
+	}
+	if name := c.AI.Provider; name != "" {
+		if _, ok := c.AI.Providers[name]; !ok {
+			d.unknownProvider("ai.provider", name)
+		}
+	}
+	for i, s := range c.AI.Fallback {
+		d.checkModel(fmt.Sprintf("ai.fallback[%d]", i), s)
+	}
+}
+
+// checkModel faults a model string whose provider does not exist.
+func (d *decoder) checkModel(key, s string) {
+	name, _ := SplitModel(s)
+	if _, ok := d.cfg.AI.Providers[name]; !ok {
+		d.unknownProvider(key, name)
+	}
+}
+
+func (d *decoder) unknownProvider(key, name string) {
+	f := d.noteAt(key, "there is no provider %q", name)
+	if f.Near = nearest(name, d.cfg.providerNames()); f.Near == "" {
+		f.Message += ": known are " + strings.Join(d.cfg.providerNames(), ", ")
+	}
+	d.add(f)
+}
+
+func (d *decoder) checkAgents() {
+	defaults := 0
+	for i, a := range d.cfg.AgentBlock.List {
+		key := fmt.Sprintf("agents.list[%d]", i)
+		if a.ID != "" && !validAgentID(a.ID) {
+			d.faultAt(key+".id", "expected at most 64 of a-z, 0-9, - and _, the first no sign, found %q", a.ID)
+		}
+		if a.Default {
+			if defaults++; defaults > 1 {
+				d.faultAt(key+".default", "two agents can't both be the default")
+			}
+		}
+		if a.Model != "" {
+			d.checkModel(key+".model", a.Model)
+		}
+		for j, s := range a.Fallback {
+			d.checkModel(fmt.Sprintf("%s.fallback[%d]", key, j), s)
+		}
+		if g := a.Tools.LoopGuard; g.Hint > 0 && g.Stop > 0 && g.Hint > g.Stop {
+			d.faultAt(key+".tools.loop_guard", "hint (%d) must not be above stop (%d)", g.Hint, g.Stop)
+		}
+	}
+}
+
+// warnAgents tells of agents that don't exist: the part that names them is
+// off, and the rest works.
+func (d *decoder) warnAgents(key string, ids ...string) {
+	known := []string{MainAgent, "default"}
+	for _, a := range d.cfg.AgentBlock.List {
+		known = append(known, a.ID)
+	}
+	for _, id := range ids {
+		if id == "" || slices.Contains(known, id) || strings.EqualFold(id, MainAgent) || strings.EqualFold(id, "default") {
+			continue
+		}
+		d.warnAt(key, "there is no agent %q, so that this does nothing", id)
+	}
+}
+
+// settle fills in what depends on other keys and on the environment.
+func (c *Config) settle(d *decoder) {
+	for _, b := range builtins {
+		p := c.AI.Providers[b.name]
+		key, written := locate(c.root, path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: b.name}, {name: "api_key"}})
+		if !written || deref(key.value).Value == "" {
+			p.APIKey = ""
+			if b.keyVar != "" {
+				p.APIKey = c.environ.Get(b.keyVar)
+			}
+			c.AI.Providers[b.name] = p
+		}
+	}
+	if len(c.AgentBlock.List) == 0 {
+		main := Agent{ID: MainAgent, Name: "Main", Default: true, Tools: c.Tools.own(), Memory: c.Memory}
+		main.Pos.Key = "agents.list"
+		c.AgentBlock.List = []Agent{main}
+	}
+	first := c.DefaultAgent().ID
+	for i := range c.AgentBlock.List {
+		a := &c.AgentBlock.List[i]
+		if a.Name == "" {
+			a.Name = a.ID
+		}
+		a.Default = a.ID == first
+		dir, err := c.workspace(a)
+		if err != nil {
+			d.faultAt(fmt.Sprintf("agents.list[%d].workspace", i), "%v", err)
+		}
+		a.Workspace = dir
+	}
+}
+
+// workspace is the absolute path of an agent's folder.
+func (c *Config) workspace(a *Agent) (string, error) {
+	switch {
+	case a.Workspace != "":
+		dir, err := expandTilde(a.Workspace, c.environ)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.Home, dir)
+		}
+		return filepath.Clean(dir), nil
+	case a.Default:
+		return filepath.Join(c.Home, "workspace"), nil
+	}
+	return filepath.Join(c.Home, "agents", a.ID, "workspace"), nil
+}
