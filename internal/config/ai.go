@@ -25,7 +25,7 @@ func (a *AI) setDefaults() {
 
 // Provider is the settings of one provider.
 type Provider struct {
-	Type             string            `yaml:"type" doc:"which wire format it speaks; a built-in name implies its own" enum:"openai|claude|gemini|gemini-legacy|deepseek|ollama|demo|openai-compatible"`
+	Type             string            `yaml:"type" doc:"which wire format it speaks; a built-in name implies its own, any other openai-compatible" enum:"openai|claude|gemini|gemini-legacy|deepseek|ollama|demo|openai-compatible"`
 	APIKey           string            `yaml:"api_key" doc:"key, ${VARIABLE} or secret:NAME; ${OPENAI_API_KEY}, ${ANTHROPIC_API_KEY}, ${GEMINI_API_KEY} and ${DEEPSEEK_API_KEY} for the built-in providers" is:"secret"`
 	BaseURL          string            `yaml:"base_url" doc:"address of the API; the provider's own when empty" format:"url"`
 	Model            string            `yaml:"model" doc:"model; the shipped default for the provider when empty"`

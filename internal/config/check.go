@@ -98,8 +98,8 @@ func (d *decoder) checkProviders() {
 			d.faultAt(key+".type", "the provider %s has its own type: give another type another name", name)
 		case strings.Contains(name, "/") || name == "":
 			d.faultAt(key, "the name of a provider may not be empty or hold a slash")
-		case !built && p.Type == "":
-			d.faultAt(key, "the key type is missing: write type: %s, or one of the built-in providers", compatible)
+		case !built && p.Type == "" && p.BaseURL == "":
+			d.faultAt(key, "the key base_url is missing: where the provider is; or write type, one of the built-in providers")
 		case p.Type == compatible && p.BaseURL == "":
 			d.faultAt(key, "the key base_url is missing: a provider of the type %s needs an address", compatible)
 		}

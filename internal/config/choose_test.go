@@ -121,6 +121,20 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestProviderFillsIn(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "ai: {providers: {ollama: {base_url: 'http://gpu:11434/'}, mine: {base_url: 'http://m/v1', model: x}}}")
+	for name, want := range map[string][3]string{
+		"ollama": {"ollama", "http://gpu:11434/v1", "qwen3"},
+		"mine":   {"openai-compatible", "http://m/v1", "x"},
+		"openai": {"openai", "https://api.openai.com/v1", "gpt-5-mini"},
+	} {
+		if p, ok := c.Provider(name); !ok || [3]string{p.Type, p.BaseURL, p.Model} != want {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
 func TestTarget(t *testing.T) {
 	t.Parallel()
 	c := parse(t, "ai: {providers: {work: {type: openai, api_key: k, timeout: 1s}}}")

@@ -18,7 +18,8 @@ import (
 func home(t interface {
 	Helper()
 	Fatal(...any)
-}, dir, doc string) config.Options {
+}, dir, doc string,
+) config.Options {
 	t.Helper()
 	if doc != "-" {
 		if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(doc), 0o600); err != nil {
@@ -31,7 +32,8 @@ func home(t interface {
 func content(t interface {
 	Helper()
 	Fatal(...any)
-}, o config.Options) string {
+}, o config.Options,
+) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(o.Home, "config.yaml"))
 	if err != nil {
@@ -350,11 +352,11 @@ func mayChange(line string) bool {
 // removed are the lines of a that b lacks.
 func removed(a, b string) []string {
 	left := make(map[string]int)
-	for _, line := range strings.Split(b, "\n") {
+	for line := range strings.SplitSeq(strings.TrimPrefix(b, "\ufeff"), "\n") {
 		left[line]++
 	}
 	var out []string
-	for _, line := range strings.Split(a, "\n") {
+	for line := range strings.SplitSeq(strings.TrimPrefix(a, "\ufeff"), "\n") {
 		if left[line]--; left[line] < 0 {
 			out = append(out, line)
 		}

@@ -12,14 +12,14 @@ import (
 // Fault is one thing that is wrong, and where.
 type Fault struct {
 	// Pos is the key with file, line and column, or environment variable.
-	Pos source.Pos
+	Pos source.Pos `json:"pos"`
 	// Message says what was expected and what was found. It never holds the
 	// value of a key that is a secret.
-	Message string
+	Message string `json:"message,omitempty"`
 	// Near is the known key or value that was probably meant, or empty.
-	Near string
+	Near string `json:"near,omitempty"`
 	// Unknown is true when no such key exists.
-	Unknown bool
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // String is one line:
@@ -88,8 +88,8 @@ func sortFaults(fs []Fault) {
 }
 
 // nearest finds the candidate that a misspelt name was probably meant to be,
-// or "". At most a third of the letters may differ; a swap of neighbours is
-// one difference.
+// or "". At most a third of the letters may differ (a swap of neighbours is one
+// difference), or one of the two is the beginning of the other.
 func nearest(name string, candidates []string) string {
 	limit := max(len(name)/3, 1)
 	best, bestDist := "", limit+1
@@ -102,7 +102,19 @@ func nearest(name string, candidates []string) string {
 			best, bestDist = c, d
 		}
 	}
-	return best
+	if best != "" {
+		return best
+	}
+	for _, c := range candidates {
+		short, long := folded, strings.ToLower(c)
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		if len(short) >= 3 && strings.HasPrefix(long, short) {
+			return c
+		}
+	}
+	return ""
 }
 
 // editDistance counts insertions, deletions, substitutions and swaps of

@@ -260,7 +260,7 @@ func (e *encoder) value(v reflect.Value, n *yaml.Node, f *field) *yaml.Node {
 	n = deref(n)
 	if !v.IsValid() || v.Kind() == reflect.Interface {
 		left := maxValues
-		return masked(n, e.under, &left)
+		return e.masked(n, e.under, &left)
 	}
 	switch shapeOf(v.Type()) {
 	case shapePointer:
@@ -398,7 +398,7 @@ func withoutPassword(s string) string {
 
 // masked copies what no schema describes, with the values masked whose keys
 // sound like secrets. left bounds what aliases may expand to.
-func masked(n *yaml.Node, key string, left *int) *yaml.Node {
+func (e *encoder) masked(n *yaml.Node, key string, left *int) *yaml.Node {
 	n = deref(n)
 	if *left--; n == nil || *left < 0 {
 		return nullNode()
@@ -410,7 +410,11 @@ func masked(n *yaml.Node, key string, left *int) *yaml.Node {
 			return nullNode()
 		}
 		if soundsSecret(key) || n.ShortTag() == "!!str" {
-			return textNode(shown(n.Value, n, soundsSecret(key)))
+			text := n.Value
+			if _, fromEnv := e.cfg.env[n]; !fromEnv {
+				text, _ = expand(text, func(string) (string, bool) { return "", true })
+			}
+			return textNode(shown(text, n, soundsSecret(key)))
 		}
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -419,11 +423,11 @@ func masked(n *yaml.Node, key string, left *int) *yaml.Node {
 			if soundsSecret(key) {
 				under = key
 			}
-			out.Content = append(out.Content, textNode(name), masked(n.Content[i+1], under, left))
+			out.Content = append(out.Content, textNode(name), e.masked(n.Content[i+1], under, left))
 		}
 	case yaml.SequenceNode:
 		for _, c := range n.Content {
-			out.Content = append(out.Content, masked(c, key, left))
+			out.Content = append(out.Content, e.masked(c, key, left))
 		}
 	}
 	if n.Kind != yaml.ScalarNode && len(out.Content) == 0 {

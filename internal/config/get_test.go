@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
 
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/lib/source"
@@ -148,6 +151,30 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", key, got, want)
 		}
 	}
+}
+
+// However odd a name is, the key that people are shown finds it again.
+func TestShownKeysFindTheirValue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		name := texts.Filter(func(s string) bool { return utf8.ValidString(s) && s != "<<" }).Draw(t, "name")
+		doc, err := yaml.Marshal(map[string]any{"plugins": map[string]any{name: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Parse(opts(), doc)
+		if err != nil {
+			t.Skip("the YAML library can't read back what it wrote")
+		}
+		shown := c.NotActedOn([]string{"plugins.other"})
+		if len(shown) != 1 {
+			t.Fatalf("%v", shown)
+		}
+		s, err := c.Get(shown[0].Key)
+		if err != nil || s.String() != "1" || s.Key != shown[0].Key || c.Where(s.Key) != shown[0] {
+			t.Fatalf("%q: %v, %+v, %v", shown[0].Key, s, c.Where(s.Key), err)
+		}
+	})
 }
 
 func TestNotActedOn(t *testing.T) {

@@ -139,12 +139,12 @@ func TestFaultsNameThePlace(t *testing.T) {
 				`tools.timeout (config.yaml:2:12): expected a duration above zero such as 30s or 2m, found "soon"`,
 				`tools.profile (config.yaml:3:12): expected one of nothing, full, coding, messaging, minimal, found "everything"`,
 				`gateway (config.yaml:4:10): expected a mapping of keys, found "yes"`,
-				`log.level (config.yaml:6:10): expected one of debug, info, warn, error, found "warning"`,
+				`log.level (config.yaml:6:10): expected one of debug, info, warn, error, found "warning"; did you mean warn?`,
 			},
 		},
 		"nearest value": {
-			"sessions: {while_busy: que}\n",
-			[]string{`sessions.while_busy (config.yaml:1:24): expected one of queue, steer, interrupt, found "que"`},
+			"sessions: {while_busy: wait}\n",
+			[]string{`sessions.while_busy (config.yaml:1:24): expected one of queue, steer, interrupt, found "wait"`},
 		},
 		"close value": {
 			"sessions: {while_busy: queu}\n",
@@ -192,7 +192,7 @@ func TestFaultsNameThePlace(t *testing.T) {
 			[]string{
 				`ai.provider (config.yaml:2:13): there is no provider "opnai"; did you mean openai?`,
 				`ai.fallback[0] (config.yaml:3:14): there is no provider "claud"; did you mean claude?`,
-				`ai.providers.mine (config.yaml:5:5): the key type is missing: write type: openai-compatible, or one of the built-in providers`,
+				`ai.providers.mine (config.yaml:5:5): the key base_url is missing: where the provider is; or write type, one of the built-in providers`,
 				`ai.providers.yours (config.yaml:6:5): the key base_url is missing: a provider of the type openai-compatible needs an address`,
 				`ai.providers.openai.type (config.yaml:7:20): the provider openai has its own type: give another type another name`,
 			},
@@ -244,6 +244,18 @@ func TestFaultsNameThePlace(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestFaultsAreOneError(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]string{
+		"log: {level: x}":  `read configuration: log.level (config.yaml:1:14): expected one of debug, info, warn, error, found "x"`,
+		"qqqq: 1\nzzzz: 2": "read configuration: 2 faults\n  unknown key qqqq (config.yaml:1:1)\n  unknown key zzzz (config.yaml:2:1)",
+	} {
+		if _, err := config.Parse(opts(), []byte(doc)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

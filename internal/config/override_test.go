@@ -65,8 +65,11 @@ gateway: {listen: 127.0.0.1:1}
 		writer.Tools.Deny[1].Value, writer.Tools.Deny[1].Pos.String(), c.Tools.MaxToolIterations, c.Tools.RAG.Enabled, c.Tools.Pool, c.Budget.Day.USD,
 	}
 	want := all{
-		"openai", "@k: #1", "http://b/v1", "g", "http://c/v1", "openai/gpt-x", "127.0.0.1:2", 5 * time.Second, []string{"ollama/qwen3"},
-		"c", "agents.list[writer].tools.deny (environment GOCLAW_AGENTS_LIST_WRITER_TOOLS_DENY)", 3, false, config.Pool{Workers: 2, Queue: 1}, 2.5,
+		"openai", "@k: #1", "http://b/v1", "g", "http://c/v1", "openai/gpt-x", "127.0.0.1:2", 5 * time.Second,
+		[]string{"ollama/qwen3"},
+		"c", "agents.list[writer].tools.deny (environment GOCLAW_AGENTS_LIST_WRITER_TOOLS_DENY)", 3, false,
+		config.Pool{Workers: 2, Queue: 1},
+		2.5,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

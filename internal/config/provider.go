@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -53,7 +54,7 @@ func (c *Config) Provider(name string) (p Provider, ok bool) {
 		return Provider{}, false
 	}
 	if p.Type == "" {
-		p.Type = name
+		p.Type = compatible
 	}
 	if b, ok := builtinNamed(p.Type); ok {
 		if p.BaseURL == "" {
@@ -61,6 +62,10 @@ func (c *Config) Provider(name string) (p Provider, ok bool) {
 		}
 		if p.Model == "" {
 			p.Model = b.model
+		}
+		// People know Ollama by its bare address; OpenAI's endpoint is below.
+		if u, err := url.Parse(p.BaseURL); b.name == "ollama" && err == nil && strings.Trim(u.Path, "/") == "" {
+			p.BaseURL = u.JoinPath("v1").String()
 		}
 	}
 	return p, true

@@ -48,9 +48,9 @@ func wanted(t reflect.Type, f *field) string {
 	case shapeBool:
 		return "true or false"
 	case shapeInt:
-		return "a whole number" + f.range_()
+		return "a whole number" + f.within()
 	case shapeFloat:
-		return "a number" + f.range_()
+		return "a number" + f.within()
 	case shapeList:
 		return "a list"
 	case shapeMap, shapeStruct:
@@ -59,7 +59,7 @@ func wanted(t reflect.Type, f *field) string {
 	return "text"
 }
 
-func (f *field) range_() string {
+func (f *field) within() string {
 	lo, hi, hasLo, hasHi := f.bounds()
 	switch {
 	case hasLo && hasHi:

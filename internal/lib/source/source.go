@@ -21,13 +21,14 @@ type Pos struct {
 	// Key is the dotted path as people are shown it. Entries of a list are
 	// named by their id where they have one, else by their index:
 	// agents.list[writer].tools.deny, cron[0].message.
-	Key string
+	Key string `json:"key,omitempty"`
 	// File is the path of the file.
-	File string
+	File string `json:"file,omitempty"`
 	// Line and Column count from 1, columns in characters; 0 is unknown.
-	Line, Column int
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
 	// Env is the name of the environment variable that set the value.
-	Env string
+	Env string `json:"env,omitempty"`
 }
 
 // IsZero reports whether nothing is known about the place.
