@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
 // lane is a busy session: the run that is going and those that wait. It is
 // guarded by Runner.mu and exists only while a run is going.
 type lane struct {
-	key     key
+	key     session.Key
 	active  *Run
 	waiting []*Run
 }
@@ -40,7 +41,7 @@ type Run struct {
 func newRun(r *Runner, p Profile, req Request) *Run {
 	ctx, cancel := context.WithCancelCause(r.base)
 	run := &Run{
-		ID: NewID(), Agent: p.ID, Session: req.Session,
+		ID: session.NewID(), Agent: p.ID, Session: req.Session,
 		runner: r, profile: p, request: req, ctx: ctx, cancel: cancel,
 	}
 	run.log = newEventLog(run.stamp)
@@ -147,7 +148,7 @@ func (r *Runner) execute(run *Run) {
 			run.log.append(failed(fmt.Sprintf("internal error: %v. The log has the details; the session can go on.", v)))
 		}
 	}()
-	release, err := r.opts.Hold(run.ctx, run.Agent, run.Session)
+	release, err := r.opts.Hold(run.ctx, session.Key{Agent: run.Agent, ID: run.Session})
 	if err != nil {
 		run.log.append(agent.Event{Type: agent.RunStarted})
 		if run.ctx.Err() != nil {

@@ -14,15 +14,13 @@ package run
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -43,7 +41,7 @@ type Options struct {
 	Profile func(id string) (Profile, error)
 	// Hold keeps other processes out of a session until release is called. It
 	// waits while another one holds it.
-	Hold func(ctx context.Context, agent, session string) (release func(), err error)
+	Hold func(ctx context.Context, key session.Key) (release func(), err error)
 	// WhileBusy is Queue when empty.
 	WhileBusy Busy
 	// Keep is how many finished runs stay readable; 64 when 0.
@@ -85,12 +83,10 @@ type Runner struct {
 
 	mu       sync.Mutex
 	closed   bool
-	lanes    map[key]*lane
+	lanes    map[session.Key]*lane
 	runs     map[string]*Run
 	finished []string // ids of finished runs, oldest first
 }
-
-type key struct{ agent, session string }
 
 // ErrClosed says that the runner takes no more runs.
 var ErrClosed = errors.New("the gateway is shutting down")
@@ -110,20 +106,17 @@ func New(o Options) *Runner {
 		o.Now = time.Now
 	}
 	base, stop := context.WithCancelCause(context.Background())
-	return &Runner{opts: o, base: base, stop: stop, lanes: map[key]*lane{}, runs: map[string]*Run{}}
+	return &Runner{opts: o, base: base, stop: stop, lanes: map[session.Key]*lane{}, runs: map[string]*Run{}}
 }
 
 // Scope mints the scope that a run of req would have, for looking at tools or
-// calling one outside a run.
+// calling one outside a run. Without a session it belongs to none.
 func (r *Runner) Scope(req Request) (tool.Scope, Profile, error) {
 	p, err := r.opts.Profile(req.Agent)
 	if err != nil {
 		return tool.Scope{}, Profile{}, err
 	}
-	if req.Session == "" {
-		req.Session = NewID()
-	}
-	return scope(p, req, NewID()), p, nil
+	return scope(p, req, session.NewID()), p, nil
 }
 
 func scope(p Profile, req Request, id string) tool.Scope {
@@ -147,7 +140,7 @@ func (r *Runner) Start(req Request) (*Run, error) {
 		return nil, fmt.Errorf("start a run: no caller or origin (%q, %q)", req.Caller.Role, req.Origin)
 	}
 	if req.Session == "" {
-		req.Session = NewID()
+		req.Session = session.NewID()
 	}
 	run := newRun(r, p, req)
 
@@ -156,7 +149,7 @@ func (r *Runner) Start(req Request) (*Run, error) {
 	if r.closed {
 		return nil, ErrClosed
 	}
-	k := key{p.ID, req.Session}
+	k := session.Key{Agent: p.ID, ID: req.Session}
 	l := r.lanes[k]
 	if l == nil {
 		l = &lane{key: k, active: run}
@@ -191,10 +184,10 @@ func (r *Runner) Run(id string) (*Run, bool) {
 
 // StopSession stops the going run of a session and returns whether there was one.
 // Messages that wait stay in the queue.
-func (r *Runner) StopSession(agentID, session string) bool {
+func (r *Runner) StopSession(key session.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.lanes[key{agentID, session}]
+	l := r.lanes[key]
 	if l == nil {
 		return false
 	}
@@ -220,13 +213,4 @@ func (r *Runner) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("close the runner: %w", ctx.Err())
 	}
-}
-
-var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
-
-// NewID returns a random id of 16 lower-case letters and digits (80 bits).
-func NewID() string {
-	var b [10]byte
-	rand.Read(b[:]) // never fails: crypto/rand ends the program instead
-	return strings.ToLower(encoding.EncodeToString(b[:]))
 }

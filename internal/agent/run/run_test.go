@@ -16,6 +16,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -114,7 +115,7 @@ func runner(e *echo, busy run.Busy) *run.Runner {
 			}
 			return run.Profile{ID: "main", Loop: &agent.Agent{Models: e, Toolbox: e, Prompts: e, History: e, Now: time.Now}}, nil
 		},
-		Hold: func(context.Context, string, string) (func(), error) { return func() {}, nil },
+		Hold: func(context.Context, session.Key) (func(), error) { return func() {}, nil },
 	})
 }
 
@@ -205,14 +206,14 @@ func TestStopAndInterrupt(t *testing.T) {
 		if a := answer(t.Context(), first); a != `stopped ""` || time.Since(began) != 0 {
 			t.Errorf("the first run: %s after %v", a, time.Since(began))
 		}
-		if !r.StopSession("main", "s") {
+		if !r.StopSession(session.Key{Agent: "main", ID: "s"}) {
 			t.Error("nothing to stop")
 		}
 		if a := answer(t.Context(), second); !strings.HasPrefix(a, "stopped") {
 			t.Errorf("the second run: %s", a)
 		}
 		synctest.Wait()
-		if r.StopSession("main", "s") {
+		if r.StopSession(session.Key{Agent: "main", ID: "s"}) {
 			t.Error("an idle session was stopped")
 		}
 		r.Close(t.Context())
