@@ -1,0 +1,296 @@
+package spill
+
+import (
+	"strconv"
+	"strings"
+)
+
+// table is text that reads as rows and columns: CSV, or the same with another
+// delimiter.
+type table struct {
+	body   string // from the first row on
+	comma  byte
+	header bool // the first row names the columns
+	cols   int  // of the first row
+}
+
+// records walks the rows of a table. A line break within quotes is part of its
+// row; blank lines are no rows.
+type records struct {
+	s     string
+	comma byte
+	plain bool // a quote was opened and never closed: quotes mean nothing from there on
+}
+
+func (t table) records() records { return records{s: t.body, comma: t.comma} }
+
+// next returns the next row without its line end.
+func (r *records) next() (string, bool) {
+	for r.s != "" {
+		end := r.rowEnd()
+		row := r.s[:end]
+		r.s = r.s[end:]
+		row = strings.TrimSuffix(row, "\n")
+		row = strings.TrimSuffix(row, "\r")
+		if row != "" {
+			return row, true
+		}
+	}
+	return "", false
+}
+
+// rowEnd is the end of the first row of r.s, line feed included.
+func (r *records) rowEnd() int {
+	line := strings.IndexByte(r.s, '\n') + 1
+	if line == 0 {
+		line = len(r.s)
+	}
+	if r.plain || strings.IndexByte(r.s[:line], '"') < 0 {
+		return line
+	}
+	for i := 0; i < len(r.s); {
+		if r.s[i] == '"' {
+			end := quoteEnd(r.s, i, r.comma)
+			if end < 0 {
+				r.plain = true
+				return line
+			}
+			i = end
+		}
+		for i < len(r.s) && r.s[i] != r.comma && r.s[i] != '\n' {
+			i++
+		}
+		if i == len(r.s) {
+			break
+		}
+		i++
+		if r.s[i-1] == '\n' {
+			return i
+		}
+	}
+	return len(r.s)
+}
+
+// quoteEnd is the end of the quoted field whose opening quote is at i, or −1
+// when it never ends. A quote ends the field only before a delimiter or a line
+// end, so that a stray one inside doesn't.
+func quoteEnd(s string, i int, comma byte) int {
+	for i++; i < len(s); i++ {
+		j := strings.IndexByte(s[i:], '"')
+		if j < 0 {
+			return -1
+		}
+		i += j
+		switch {
+		case i+1 == len(s), s[i+1] == comma, s[i+1] == '\n', strings.HasPrefix(s[i+1:], "\r\n"), s[i+1:] == "\r":
+			return i + 1
+		case s[i+1] == '"':
+			i++
+		}
+	}
+	return -1
+}
+
+// splitRow appends the fields of row, unquoted, to dst.
+func splitRow(dst []string, row string, comma byte) []string {
+	for {
+		if row != "" && row[0] == '"' {
+			if end := quoteEnd(row, 0, comma); end >= 0 {
+				dst = append(dst, strings.ReplaceAll(row[1:end-1], `""`, `"`))
+				if end >= len(row) {
+					return dst
+				}
+				row = row[end+1:]
+				continue
+			}
+		}
+		i := strings.IndexByte(row, comma)
+		if i < 0 {
+			return append(dst, row)
+		}
+		dst = append(dst, row[:i])
+		row = row[i+1:]
+	}
+}
+
+// quoteField writes a field the way that splitRow reads it.
+func quoteField(b *strings.Builder, field string, comma byte) {
+	if field == "" || strings.IndexByte(field, comma) < 0 && !strings.ContainsAny(field, "\"\r\n") {
+		b.WriteString(field)
+		return
+	}
+	b.WriteByte('"')
+	b.WriteString(strings.ReplaceAll(field, `"`, `""`))
+	b.WriteByte('"')
+}
+
+const (
+	sniffRows  = 20      // rows that must agree
+	sniffBytes = 1 << 20 // text looked at
+)
+
+// sniffTable finds out whether s is a table: at least three rows and two
+// columns, and the same number of columns in the first rows.
+func sniffTable(s string) (table, bool) {
+	s = strings.TrimLeft(strings.TrimPrefix(s, bom), "\r\n")
+	for {
+		// The likelier a delimiter is to stand in prose or numbers, the later.
+		for _, comma := range []byte{'\t', ';', '|', ','} {
+			if t, ok := sniffComma(s, comma); ok {
+				return t, true
+			}
+		}
+		// Lines of comments may come first.
+		line, rest := nextLine(s)
+		if !strings.HasPrefix(line, "#") || rest == "" {
+			return table{}, false
+		}
+		s = rest
+	}
+}
+
+func sniffComma(s string, comma byte) (table, bool) {
+	line, _ := nextLine(s[:min(len(s), sniffBytes)])
+	if strings.IndexByte(line, comma) < 0 && !strings.HasPrefix(line, `"`) {
+		return table{}, false
+	}
+	window, cut := s, false
+	if len(s) > sniffBytes {
+		window, cut = s[:sniffBytes], true
+	}
+	rows := make([][]string, 0, sniffRows)
+	r := records{s: window, comma: comma}
+	for len(rows) < sniffRows {
+		row, ok := r.next()
+		if !ok || cut && r.s == "" {
+			break // the end, or a row that may be cut
+		}
+		fields := splitRow(nil, row, comma)
+		if len(fields) < 2 || len(rows) > 0 && len(fields) != len(rows[0]) {
+			return table{}, false
+		}
+		rows = append(rows, fields)
+	}
+	if len(rows) < 3 || !columnsFilled(rows) || drawn(rows) || prose(rows, comma) {
+		return table{}, false
+	}
+	return table{body: s, comma: comma, header: hasHeader(rows), cols: len(rows[0])}, true
+}
+
+// columnsFilled reports whether at least two columns hold something. Code whose
+// lines all end with a delimiter, or begin with a tab, has only one.
+func columnsFilled(rows [][]string) bool {
+	filled := 0
+	for col := range rows[0] {
+		for _, row := range rows {
+			if strings.TrimSpace(row[col]) != "" {
+				filled++
+				break
+			}
+		}
+	}
+	return filled >= 2
+}
+
+// drawn reports whether one of the first rows is a ruler (---|---), so that the
+// rows are a table for the eye: Markdown, or what a database shell prints.
+func drawn(rows [][]string) bool {
+	for _, row := range rows[:min(len(rows), 3)] {
+		ruler := false
+		for _, f := range row {
+			f = strings.TrimSpace(f)
+			if strings.Trim(f, "-:+=") != "" {
+				ruler = false
+				break
+			}
+			ruler = ruler || strings.Contains(f, "-") || strings.Contains(f, "=")
+		}
+		if ruler {
+			return true
+		}
+	}
+	return false
+}
+
+// prose reports whether rows that agree by chance are sentences, log lines or
+// code. Data rarely has a blank after each comma; where it has, its fields are
+// short or numbers.
+func prose(rows [][]string, comma byte) bool {
+	if comma != ',' && comma != ';' {
+		return false
+	}
+	var fields, spaced, words, numbers, clock int
+	for _, row := range rows {
+		for i, f := range row {
+			fields++
+			if i > 0 && strings.HasPrefix(f, " ") {
+				spaced++
+			}
+			words += len(strings.Fields(f))
+			if isNumber(f) {
+				numbers++
+			}
+			if i > 0 && endsWithClock(row[i-1]) && len(f) > 3 && isNumber(f[:3]) && f[3] == ' ' {
+				clock++ // 2024-05-06 07:08:09,123 INFO …
+			}
+		}
+	}
+	if clock*2 > len(rows) {
+		return true
+	}
+	gaps := fields - len(rows)
+	if spaced*2 <= gaps || numbers*3 >= fields {
+		return false
+	}
+	if words >= 2*fields {
+		return true
+	}
+	for _, name := range rows[0] { // spaced, in few words: only below a header
+		if name = strings.TrimSpace(name); name == "" || strings.ContainsAny(name, `(){}[]<>=:"'!?`) || strings.HasSuffix(name, ".") {
+			return true
+		}
+	}
+	return false
+}
+
+func endsWithClock(s string) bool {
+	if len(s) < 8 {
+		return false
+	}
+	s = s[len(s)-8:]
+	return s[2] == ':' && s[5] == ':' && isNumber(s[:2]) && isNumber(s[3:5]) && isNumber(s[6:])
+}
+
+// hasHeader reports whether the first row names the columns: no number in it,
+// no name twice, and not everything below is like it by being empty.
+func hasHeader(rows [][]string) bool {
+	seen := map[string]bool{}
+	for _, f := range rows[0] {
+		if isNumber(f) || f != "" && seen[f] {
+			return false
+		}
+		seen[f] = true
+	}
+	return len(seen) > 1 || !seen[""]
+}
+
+// isNumber reports whether s is a decimal number, perhaps between blanks.
+func isNumber(s string) bool {
+	s = strings.TrimSpace(s)
+	if s != "" && s[0] == '+' {
+		s = s[1:]
+	}
+	for len(s) > 1 && s[0] == '0' && s[1] >= '0' && s[1] <= '9' {
+		s = s[1:] // leading zeros are no JSON, but a number all the same
+	}
+	return s != "" && jsonNumber(s, 0) == len(s)
+}
+
+// parseNumber reads what isNumber accepts. A number too large to be one is none.
+func parseNumber(s string) (float64, bool) {
+	if !isNumber(s) {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	return n, err == nil
+}

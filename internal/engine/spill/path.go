@@ -1,0 +1,213 @@
+package spill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/lib/jq"
+	"github.com/goclaw/goclaw/internal/lib/visible"
+)
+
+const (
+	// pathTime is how long a query may take.
+	pathTime = 5 * time.Second
+	// maxParsed is how many bytes are parsed into a tree, which takes some ten
+	// times as much memory.
+	maxParsed = 32 << 20
+)
+
+var errSlow = fmt.Errorf("the query takes longer than %v", pathTime)
+
+// path runs the query that fits the type: jq, a CSS selector or XPath. From is
+// the number of the first result to show.
+func (r *reader) path(ctx context.Context) (answer, error) {
+	query := visible.Reveal(r.args.Query)
+	if query == "" {
+		return answer{}, fmt.Errorf("mode path needs a query: %s", r.pathExample())
+	}
+	if n := len(r.doc.Text); n > maxParsed {
+		return answer{}, fmt.Errorf("this output has %d bytes; mode path reads up to %d. Use mode search or lines", n, maxParsed)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, pathTime, errSlow)
+	defer cancel()
+	results := results{p: raw{room: r.bodyRoom()}, first: max(r.args.From, 1), last: r.args.To}
+	var err error
+	switch r.doc.Type {
+	case JSON, JSONL:
+		err = r.jq(ctx, query, &results)
+	case HTML:
+		err = r.css(ctx, query, &results)
+	default:
+		err = r.xpath(ctx, query, &results)
+	}
+	if err != nil && results.count == 0 {
+		return answer{}, r.pathError(err)
+	}
+	a := answer{head: []string{r.language() + " " + r.shortQuery()}, body: string(results.p.buf)}
+	switch {
+	case results.count == 0:
+		a.note = "no result. Fitting modes to look around: " + strings.Join(fitting(r.doc.Type), ", ")
+	case results.shown == 0:
+		return answer{}, fmt.Errorf("from %d is beyond the end: there are %d results", r.args.From, results.count)
+	default:
+		last := results.first + results.shown - 1
+		if results.more {
+			a.head = append(a.head, fmt.Sprintf("results %d-%d, more follow", results.first, last))
+			a.more = r.again(last + 1)
+		} else {
+			a.head = append(a.head, fmt.Sprintf("results %d-%d of %d", results.first, last, results.count))
+		}
+	}
+	if results.cut > 0 {
+		a.note = fmt.Sprintf("result %d has %d characters and is cut; narrow the query%s", results.first, results.cut, r.narrower())
+	}
+	if err != nil {
+		a.note = fmt.Sprintf("it ended early: %v", err)
+	}
+	return a, nil
+}
+
+// results collects what a query finds, a line each, as far as it is wanted and
+// fits.
+type results struct {
+	p           raw
+	first, last int // numbers wanted; last 0: all
+	count       int // found so far
+	shown       int
+	cut         int // characters of the first result when it had to be cut
+	more        bool
+}
+
+// add takes in a result and reports whether another one is wanted.
+func (q *results) add(text string) bool {
+	q.count++
+	switch {
+	case q.count < q.first:
+		return true
+	case q.last > 0 && q.count > q.last:
+		return false
+	}
+	q.p.show(text + "\n")
+	if !q.p.full {
+		q.shown++
+		return true
+	}
+	q.more = true
+	if q.shown == 0 {
+		q.p.full = false
+		q.p.show(cutWith(text, q.p.room-2) + "\n")
+		q.shown, q.cut = 1, runes(text)
+	}
+	return false
+}
+
+func (r *reader) jq(ctx context.Context, query string, out *results) error {
+	if r.doc.Type == JSON {
+		q, err := jq.Compile(query)
+		if err != nil {
+			return err
+		}
+		v, err := jq.Decode(strings.TrimPrefix(trimFront(r.doc.Text), bom))
+		if err != nil {
+			return err
+		}
+		return r.runJQ(ctx, q, v, nil, out)
+	}
+	return r.jqLines(ctx, query, out)
+}
+
+// jqLines runs the query on each object of JSON lines, as jq does; when it
+// names $all it runs once, on the array of all objects.
+func (r *reader) jqLines(ctx context.Context, query string, out *results) error {
+	q, err := jq.Compile(query, "$all")
+	if err != nil {
+		return err
+	}
+	var all []any
+	whole := strings.Contains(query, "$all")
+	for line := range lineObjects(trimFront(r.doc.Text)) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		v, err := jq.Decode(line)
+		if err != nil {
+			return err
+		}
+		if whole {
+			all = append(all, v)
+			continue
+		}
+		if err := r.runJQ(ctx, q, v, []any{nil}, out); err != nil {
+			return err
+		}
+		if out.more || out.last > 0 && out.count > out.last {
+			return nil
+		}
+	}
+	if whole {
+		return r.runJQ(ctx, q, all, []any{all}, out)
+	}
+	return nil
+}
+
+func (r *reader) runJQ(ctx context.Context, q *jq.Query, v any, variables []any, out *results) error {
+	var encodeErr error
+	err := q.Run(ctx, v, variables, func(v any) bool {
+		text, err := jq.Encode(v)
+		if err != nil {
+			encodeErr = err
+			return false
+		}
+		return out.add(text)
+	})
+	return errors.Join(err, encodeErr)
+}
+
+func (r *reader) language() string {
+	switch r.doc.Type {
+	case HTML:
+		return "CSS selector"
+	case XML:
+		return "XPath"
+	}
+	return "jq"
+}
+
+func (r *reader) pathExample() string {
+	example := `query: ".[0]"`
+	switch r.doc.Type {
+	case JSON:
+		if s := trimFront(r.doc.Text); s[0] == '{' {
+			example = "query: " + keyQuery(s)
+		}
+	case JSONL:
+		example = `query: "keys"`
+	case HTML:
+		example = `query: "h2"`
+	case XML:
+		example = `query: "` + childQuery(trimFront(r.doc.Text)) + `"`
+	}
+	return r.example(`mode: "path", ` + example)
+}
+
+func (r *reader) pathError(err error) error {
+	hint := "; an example: " + r.pathExample()
+	if r.doc.Type == JSONL {
+		hint += ". The query gets one object at a time; $all is the array of all"
+	}
+	return fmt.Errorf("%w%s", err, hint)
+}
+
+// narrower gives ways to ask for less.
+func (r *reader) narrower() string {
+	switch r.doc.Type {
+	case HTML:
+		return ", for example with ::text at its end, or use mode search"
+	case XML:
+		return ", for example with /text() or /@name at its end, or use mode search"
+	}
+	return `, for example with | keys, | .[0:10] or | length at its end`
+}

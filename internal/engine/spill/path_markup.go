@@ -1,0 +1,242 @@
+package spill
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+	"github.com/antchfx/xmlquery"
+	"github.com/antchfx/xpath"
+	"golang.org/x/net/html"
+)
+
+const (
+	maxMarkupQuery = 500     // characters of a selector or an XPath
+	maxXMLDepth    = 1000    // levels of elements
+	maxMoves       = 5 << 20 // steps from node to node that an XPath may take
+)
+
+// css shows the elements that a CSS selector finds: their HTML, or with ::text
+// or ::attr(name) at its end their text or an attribute.
+func (r *reader) css(ctx context.Context, query string, out *results) error {
+	if len(query) > maxMarkupQuery {
+		return fmt.Errorf("the selector has %d characters, at most %d are allowed", len(query), maxMarkupQuery)
+	}
+	query, take := elementPart(query)
+	group, err := cascadia.ParseGroup(query)
+	if err != nil {
+		return fmt.Errorf("the query is no CSS selector: %v", err)
+	}
+	// One :has looks at everything below an element; more of them multiply.
+	if n := strings.Count(query, ":has") + strings.Count(query, ":contains") + strings.Count(query, ":matches"); n > 1 {
+		return errors.New("the selector may have :has, :contains or :matches once")
+	}
+	root, err := parseHTML(r.doc.Text)
+	if err != nil {
+		return err
+	}
+	for n := range root.Descendants() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if n.Type != html.ElementNode || !group.Match(n) {
+			continue
+		}
+		text, ok := take(n)
+		if ok && !out.add(text) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// parseHTML parses a page. The library refuses by panic what nests too deeply.
+func parseHTML(text string) (root *html.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the page can't be parsed: %v; use mode search or lines", p)
+		}
+	}()
+	root, err = html.Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("the page can't be parsed: %v; use mode search or lines", err)
+	}
+	return root, nil
+}
+
+// elementPart splits what to take of an element from a selector.
+func elementPart(query string) (string, func(*html.Node) (string, bool)) {
+	if s, ok := strings.CutSuffix(query, "::text"); ok {
+		return strings.TrimSpace(s), func(n *html.Node) (string, bool) {
+			var b strings.Builder
+			for d := range n.Descendants() {
+				if d.Type == html.TextNode {
+					b.WriteString(d.Data)
+				}
+			}
+			return strings.TrimSpace(squeeze(b.String())), true
+		}
+	}
+	if s, name, ok := strings.Cut(query, "::attr("); ok && strings.HasSuffix(name, ")") {
+		name = strings.TrimSuffix(name, ")")
+		return strings.TrimSpace(s), func(n *html.Node) (string, bool) {
+			for _, a := range n.Attr {
+				if a.Key == name {
+					return a.Val, true
+				}
+			}
+			return "", false
+		}
+	}
+	return query, func(n *html.Node) (string, bool) {
+		var b strings.Builder
+		if err := html.Render(&b, n); err != nil {
+			return fmt.Sprintf("<%s> can't be written: %v", n.Data, err), true
+		}
+		return b.String(), true
+	}
+}
+
+// xpath shows what an XPath finds: the XML of elements, the values of
+// attributes and texts, or a number, string or truth.
+func (r *reader) xpath(ctx context.Context, query string, out *results) (err error) {
+	if len(query) > maxMarkupQuery {
+		return fmt.Errorf("the XPath has %d characters, at most %d are allowed", len(query), maxMarkupQuery)
+	}
+	// The library tells of faults by panic, those it finds when it runs included.
+	defer func() {
+		if p := recover(); p != nil {
+			cause, known := p.(error)
+			if !known || !errors.Is(cause, errMoves) && ctx.Err() == nil {
+				cause = fmt.Errorf("the XPath can't be used: %v", p)
+			}
+			err = cause
+		}
+	}()
+	expr, err := xpath.Compile(query)
+	if err != nil {
+		return fmt.Errorf("the query is no XPath: %v", err)
+	}
+	if xmlDepth(r.doc.Text) > maxXMLDepth {
+		return fmt.Errorf("the XML nests deeper than %d; use mode search or lines", maxXMLDepth)
+	}
+	root, err := xmlquery.ParseWithOptions(strings.NewReader(trimFront(r.doc.Text)), xmlquery.ParserOptions{
+		Decoder: &xmlquery.DecoderOptions{Strict: false, Entity: xml.HTMLEntity, CharsetReader: sameBytes},
+	})
+	if err != nil {
+		return fmt.Errorf("the XML can't be parsed: %v; use mode search or lines", err)
+	}
+	meter := &moves{ctx: ctx, left: maxMoves}
+	start := &node{NodeNavigator: xmlquery.CreateXPathNavigator(root), moves: meter}
+	switch v := expr.Evaluate(start).(type) {
+	case *xpath.NodeIterator:
+		for v.MoveNext() {
+			if !out.add(v.Current().(*node).text()) {
+				return nil
+			}
+		}
+	case float64:
+		out.add(strconv.FormatFloat(v, 'g', -1, 64))
+	default:
+		out.add(fmt.Sprint(v))
+	}
+	return nil
+}
+
+// sameBytes reads any declared encoding as it is: the text is UTF-8 by now,
+// whatever its declaration says.
+func sameBytes(_ string, input io.Reader) (io.Reader, error) { return input, nil }
+
+// xmlDepth is how deep the elements of s nest.
+func xmlDepth(s string) int {
+	depth, deepest := 0, 0
+	for i := 0; ; {
+		t, ok := nextTag(s, i)
+		if !ok {
+			return deepest
+		}
+		i = t.to
+		switch t.kind {
+		case tagOpen:
+			depth++
+			deepest = max(deepest, depth)
+		case tagClose:
+			depth--
+		}
+	}
+}
+
+var errMoves = errors.New("the XPath takes too many steps; begin it with the path of the elements, as in /root/item[1], and avoid // within conditions")
+
+// moves bounds the work of an XPath, which can grow with any power of the size
+// of the document and can't be stopped otherwise.
+type moves struct {
+	ctx  context.Context
+	left int
+}
+
+func (m *moves) spend(n int) {
+	before := m.left
+	if m.left -= n; m.left < 0 {
+		panic(errMoves)
+	}
+	if before>>12 != m.left>>12 && m.ctx.Err() != nil {
+		panic(context.Cause(m.ctx))
+	}
+}
+
+// node is a place in a document that counts how often it is moved.
+type node struct {
+	*xmlquery.NodeNavigator
+	moves *moves
+}
+
+func (n *node) Copy() xpath.NodeNavigator {
+	n.moves.spend(1)
+	return &node{NodeNavigator: n.NodeNavigator.Copy().(*xmlquery.NodeNavigator), moves: n.moves}
+}
+
+func (n *node) MoveTo(other xpath.NodeNavigator) bool {
+	n.moves.spend(1)
+	o, ok := other.(*node)
+	return ok && n.NodeNavigator.MoveTo(o.NodeNavigator)
+}
+
+func (n *node) MoveToParent() bool { n.moves.spend(1); return n.NodeNavigator.MoveToParent() }
+func (n *node) MoveToNextAttribute() bool {
+	n.moves.spend(1)
+	return n.NodeNavigator.MoveToNextAttribute()
+}
+func (n *node) MoveToChild() bool    { n.moves.spend(1); return n.NodeNavigator.MoveToChild() }
+func (n *node) MoveToNext() bool     { n.moves.spend(1); return n.NodeNavigator.MoveToNext() }
+func (n *node) MoveToPrevious() bool { n.moves.spend(1); return n.NodeNavigator.MoveToPrevious() }
+
+// MoveToFirst goes back over all siblings, so it costs as much.
+func (n *node) MoveToFirst() bool {
+	moved := false
+	for n.MoveToPrevious() {
+		moved = true
+	}
+	return moved
+}
+
+// Value costs as much as it is long.
+func (n *node) Value() string {
+	v := n.NodeNavigator.Value()
+	n.moves.spend(1 + len(v)/16)
+	return v
+}
+
+// text is the result that the place stands for.
+func (n *node) text() string {
+	switch n.NodeType() {
+	case xpath.AttributeNode, xpath.TextNode:
+		return strings.TrimSpace(n.Value())
+	}
+	return strings.TrimSpace(n.Current().OutputXML(true))
+}

@@ -1,0 +1,329 @@
+package spill
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/goclaw/goclaw/internal/lib/visible"
+)
+
+const (
+	maxQuery   = 2000    // characters of a query
+	maxProgram = 5000    // instructions of a regular expression
+	piece      = 1 << 15 // bytes of a line that are searched in one go
+	overlap    = 1 << 10 // bytes that two pieces of a long line share
+
+	wholeLine = 400 // a matching line up to this many characters is shown whole
+	around    = 120 // characters shown on each side of a match in a longer line
+	maxHits   = 500 // matches remembered for one answer
+)
+
+// hit is a match.
+type hit struct {
+	number   int // among all, from 1
+	line     int // from 1
+	from, to int // bytes
+}
+
+// finder yields matches in order until yield returns false.
+type finder func(ctx context.Context, yield func(from, to int) bool) error
+
+// search finds the query, counts all matches and shows them from number from
+// on, each with its surroundings, never more of a line than a window.
+func (r *reader) search(ctx context.Context) (answer, error) {
+	query := visible.Reveal(r.args.Query)
+	switch n := runes(query); {
+	case n == 0:
+		return answer{}, fmt.Errorf("mode search needs a query: %s", r.example(`mode: "search", query: "error"`))
+	case n > maxQuery:
+		return answer{}, fmt.Errorf("the query has %d characters, at most %d are allowed", n, maxQuery)
+	}
+	var find finder
+	note := ""
+	if r.args.Regex {
+		re, err := compileRegex(query)
+		if err != nil {
+			return answer{}, err
+		}
+		find = r.findRegex(re)
+	} else {
+		find = r.findText(query)
+	}
+	hits, total, lines, err := r.collect(ctx, find)
+	if err == nil && total == 0 && !r.args.Regex {
+		folded, compileErr := compileRegex("(?i)" + regexp.QuoteMeta(query))
+		if compileErr == nil {
+			if hits, total, lines, err = r.collect(ctx, r.findRegex(folded)); total > 0 {
+				note = "nothing matches exactly; these matches differ in upper and lower case"
+			}
+		}
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("search was stopped: %w; use a simpler query", err)
+	}
+	a := answer{head: []string{"search " + r.shortQuery(), fmt.Sprintf("%d matches in %d of %d lines", total, lines, r.doc.Lines)}, note: note}
+	if total == 0 {
+		a.note = "no match. Other ways to look: " + strings.Join(fitting(r.doc.Type), ", ")
+		if r.args.Regex {
+			a.note += ". The query was read as a regular expression"
+		}
+		return a, nil
+	}
+	if len(hits) == 0 {
+		return answer{}, fmt.Errorf("from %d is beyond the end: there are %d matches", r.args.From, total)
+	}
+	body, shown := r.showHits(hits)
+	last := hits[shown-1].number
+	a.head = append(a.head, fmt.Sprintf("matches %d-%d", hits[0].number, last))
+	a.body = body
+	if last < total && (r.args.To <= 0 || last < r.args.To) {
+		a.more = r.again(last + 1)
+	}
+	return a, nil
+}
+
+// example is a call for an error that tells how to do it.
+func (r *reader) example(args string) string {
+	return fmt.Sprintf("read_output(ref: %q, %s)", r.doc.Ref, args)
+}
+
+func (r *reader) shortQuery() string { return quote(cutWith(r.args.Query, 80)) }
+
+// cutWith cuts s to limit characters with an ellipsis.
+func cutWith(s string, limit int) string {
+	cut := prefix(s, limit)
+	if len(cut) == len(s) {
+		return s
+	}
+	return cut + "…"
+}
+
+// collect runs find to its end, so that the counts are true, and keeps the
+// matches that the answer may show.
+func (r *reader) collect(ctx context.Context, find finder) (hits []hit, total, lines int, err error) {
+	first, last := max(r.args.From, 1), r.args.To
+	line, lineEnd, at := 1, 0, 0 // of the last match; at is counted up to
+	s := r.doc.Text
+	err = find(ctx, func(from, to int) bool {
+		total++
+		if from >= lineEnd || total == 1 {
+			lines++
+			line += strings.Count(s[at:from], "\n")
+			at = from
+			if i := strings.IndexByte(s[from:], '\n'); i >= 0 {
+				lineEnd = from + i + 1
+			} else {
+				lineEnd = len(s)
+			}
+		}
+		if total >= first && len(hits) < maxHits && (last <= 0 || total <= last) {
+			hits = append(hits, hit{number: total, line: line, from: from, to: to})
+		}
+		return true
+	})
+	return hits, total, lines, err
+}
+
+// findText finds a plain text.
+func (r *reader) findText(query string) finder {
+	return func(ctx context.Context, yield func(from, to int) bool) error {
+		for at := 0; ; {
+			i := strings.Index(r.doc.Text[at:], query)
+			if i < 0 || !yield(at+i, at+i+len(query)) {
+				return nil
+			}
+			at += i + len(query)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// compileRegex compiles a regular expression whose running time is bounded: it
+// takes time in proportion to its instructions for each byte of text.
+func compileRegex(query string) (*regexp.Regexp, error) {
+	tree, err := syntax.Parse(query, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("the query is no regular expression (RE2): %v. To find it as plain text, leave out regex", err)
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("the query is no regular expression (RE2): %v", err)
+	}
+	if n := len(program.Inst); n > maxProgram {
+		return nil, fmt.Errorf("the regular expression is too large (%d instructions, at most %d); use fewer or smaller repetitions", n, maxProgram)
+	}
+	re, err := regexp.Compile(query)
+	if err != nil {
+		return nil, fmt.Errorf("the query is no regular expression (RE2): %v", err)
+	}
+	return re, nil
+}
+
+// findRegex matches line by line. A line of more than [piece] bytes is searched
+// in pieces that overlap, so that no step is long: a match there may end early
+// when it is longer than the overlap.
+func (r *reader) findRegex(re *regexp.Regexp) finder {
+	return func(ctx context.Context, yield func(from, to int) bool) error {
+		s := r.doc.Text
+		for start := 0; start < len(s); {
+			line, _ := nextLine(s[start:])
+			text := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+			done := start // matches begin behind what was matched
+			for at := 0; ; at += piece {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				end := min(at+piece+overlap, len(text))
+				low, high := at+overlap/2, at+piece+overlap/2 // where matches of this piece begin
+				if at == 0 {
+					low = 0
+				}
+				if end == len(text) {
+					high = len(text) + 1
+				}
+				for _, m := range re.FindAllStringIndex(text[at:end], -1) {
+					from, to := at+m[0], at+m[1]
+					if from < low || from >= high || start+from < done || from == to && text != "" {
+						continue
+					}
+					if !yield(start+from, start+to) {
+						return nil
+					}
+					done = start + to
+				}
+				if end == len(text) {
+					break
+				}
+			}
+			start += len(line)
+		}
+		return nil
+	}
+}
+
+// showHits writes the matches with what is around them, as many as fit, and
+// returns how many those are.
+func (r *reader) showHits(hits []hit) (string, int) {
+	room := r.bodyRoom()
+	v := view{r: r, raw: raw{room: room}, context: r.args.Context, matched: map[int]bool{}}
+	v.whole, v.around = min(wholeLine, room/2), min(around, room/5)
+	for _, h := range hits {
+		v.matched[h.line] = true
+	}
+	for i, h := range hits {
+		mark := len(v.buf)
+		v.hit(h)
+		switch {
+		case v.full && i > 0:
+			return string(v.buf[:mark]), i
+		case v.full: // the first one must be seen, if need be without its context
+			v = view{r: r, raw: raw{room: room}, matched: v.matched, whole: v.whole, around: v.around}
+			v.hit(h)
+		}
+	}
+	return string(v.buf), len(hits)
+}
+
+// view shows matches one after the other.
+type view struct {
+	raw
+	r       *reader
+	context int          // lines around a match
+	whole   int          // a line up to this many characters is shown whole
+	around  int          // characters on each side of a match in a longer one
+	matched map[int]bool // lines with matches
+
+	line       int // of the match before
+	begin, end int // the bytes of that line, or lines when the match has several
+	lastLine   int // shown so far
+	lastByte   int // shown so far of a long line
+}
+
+func (v *view) hit(h hit) {
+	s := v.r.doc.Text
+	same := h.line == v.line
+	if !same || h.to > v.end {
+		v.line = h.line
+		v.begin = strings.LastIndexByte(s[:h.from], '\n') + 1
+		last, _ := nextLine(s[max(h.from, h.to-1):])
+		v.end = max(h.from, h.to-1) + len(last)
+	}
+	lines := s[v.begin:v.end]
+	switch {
+	case visible.Fit(lines, v.whole) < len(lines):
+		if !same || h.to > v.lastByte {
+			v.window(h, lines)
+		}
+	case !same:
+		v.lines(h, lineCount(lines))
+	}
+}
+
+// lines shows the line or lines of a match with its context, without what is
+// there already.
+func (v *view) lines(h hit, count int) {
+	s := v.r.doc.Text
+	from, first := v.begin, h.line
+	for range v.context {
+		if from == 0 || first-1 <= v.lastLine {
+			break
+		}
+		from = strings.LastIndexByte(s[:from-1], '\n') + 1
+		first--
+	}
+	if v.lastLine > 0 && first > v.lastLine+1 && v.context > 0 {
+		v.show("--\n")
+	}
+	for n, at := first, from; n < h.line+count+v.context && at < len(s); n++ {
+		line, _ := nextLine(s[at:])
+		at += len(line)
+		if n <= v.lastLine {
+			continue
+		}
+		sign := "-"
+		if v.matched[n] || n >= h.line && n < h.line+count {
+			sign = ":"
+		}
+		v.show(fmt.Sprintf("%d%s %s\n", n, sign, cutWith(strings.TrimRight(line, "\r\n"), v.whole)))
+		v.lastLine = n
+	}
+}
+
+// window shows what is around a match in a long line.
+func (v *view) window(h hit, line string) {
+	left := suffix(line[:h.from-v.begin], v.around)
+	match := cutWith(v.r.doc.Text[h.from:h.to], v.whole/2)
+	v.show(fmt.Sprintf("%d@%d: …", h.line, v.r.charsBefore(h.from-len(left))+1))
+	v.show(left + match)
+	v.lastByte = h.to
+	if len(match) == h.to-h.from {
+		right := prefix(line[h.to-v.begin:], v.around)
+		v.show(strings.TrimRight(right, "\r\n"))
+		v.lastByte += len(right)
+	}
+	v.show("…\n")
+	v.lastLine = max(v.lastLine, h.line)
+}
+
+// raw collects pieces of the source as they are, as long as their visible form
+// fits.
+type raw struct {
+	buf  []byte
+	room int
+	full bool // something did not fit
+}
+
+func (p *raw) show(s string) {
+	n := visible.Count(s)
+	if p.full || n > p.room {
+		p.full = true
+		return
+	}
+	p.buf = append(p.buf, s...)
+	p.room -= n
+}

@@ -1,0 +1,74 @@
+package spill
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/blob"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// ReadOutput is the name of the tool that reads kept results.
+const ReadOutput = "read_output"
+
+//go:embed read_output.md
+var readOutputText string
+
+// Tools returns the tools of this room: read_output.
+func Tools(keeper *blob.Keeper, opts Options) []tool.Tool {
+	opts = opts.complete()
+	// Its answers must stay below the limit of a result, or they would spill.
+	room := min(opts.MaxResult-opts.MaxResult/20, opts.MaxStep)
+	return []tool.Tool{tool.New(tool.Definition{
+		Name:        ReadOutput,
+		Description: strings.TrimSpace(readOutputText),
+		Traits:      tool.Traits{ReadOnly: true, Internal: true, Tags: []string{"spill", "ref", "result", "page"}, Timeout: 30 * time.Second},
+	}, func(ctx context.Context, call tool.Call, args ReadArgs) (string, error) {
+		return readOutput(ctx, keeper, call.Scope, args, room)
+	})}
+}
+
+// readOutput answers one call. Its text is raw, like that of any tool.
+func readOutput(ctx context.Context, keeper *blob.Keeper, scope tool.Scope, args ReadArgs, room int) (string, error) {
+	// Models copy refs with what stands around them.
+	args.Ref = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(args.Ref), "ref:")))
+	e, data, err := keeper.Get(ctx, args.Ref, scope.Session())
+	if err != nil {
+		return "", refError(args.Ref, err)
+	}
+	doc := Doc{Name: e.Tool, Ref: e.Ref, Text: string(data), Type: Type(e.Type)}
+	if !known(doc.Type) {
+		doc.Type = Detect(doc.Text)
+	}
+	doc.Lines, doc.Chars = lineCount(doc.Text), runes(doc.Text)
+	r := reader{doc: doc, args: args, room: room}
+	return r.read(ctx)
+}
+
+func known(t Type) bool {
+	switch t {
+	case JSON, JSONL, HTML, XML, CSV, Text, Binary:
+		return true
+	}
+	return false
+}
+
+// refError says how to get the data again.
+func refError(ref string, err error) error {
+	var gone *blob.GoneError
+	switch {
+	case errors.As(err, &gone):
+		if gone.Entry.Tool == "" {
+			return fmt.Errorf("%w; make the call again that produced it", err)
+		}
+		return fmt.Errorf("%w. It held the result of %s(%s): make that call again to get the data", err, gone.Entry.Tool, gone.Entry.Args)
+	case errors.Is(err, blob.ErrUnknown):
+		return fmt.Errorf("there is no output under ref %q. A ref is the 16 hexadecimal digits after 'ref:' in the header of a LARGE OUTPUT; "+
+			"it is kept for a limited time. Make the call again that produced the output", cutWith(ref, 40))
+	}
+	return err
+}
