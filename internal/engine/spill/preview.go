@@ -73,7 +73,9 @@ func (d Doc) body(p *page) bool {
 	case JSONL:
 		p.jsonl(trimFront(d.Text))
 	case HTML:
-		p.html(d.Text)
+		if p.html(d.Text); p.shown == 0 { // a page without text
+			p.text(d)
+		}
 	case XML:
 		p.xml(trimFront(d.Text))
 	case CSV:
@@ -111,7 +113,7 @@ func (d Doc) closing() string {
 	case Binary:
 		example = `mode: "head", from: 257`
 	}
-	return fmt.Sprintf("To explore the full data, call the SEPARATE 'read_output' tool:\nread_output(ref: %q, %s)\nOther modes: %s.",
+	return fmt.Sprintf("To explore the full data, call the SEPARATE 'read_output' tool:\nread_output(ref: %q, %s)\nModes: %s.",
 		d.Ref, example, strings.Join(fitting(d.Type), ", "))
 }
 
@@ -188,8 +190,11 @@ func (p *page) text(d Doc) {
 	const marker = "\n... 1234567890 characters in 1234567890 lines are left out here ...\n"
 	room := p.room - len(marker)
 	tail := room / 4
-	longest := max(room/8, 160) // of a line among others
 	head := newPage(room - tail)
+	longest := max(room/8, 160) // of a line among others
+	if d.Lines < 8 {
+		longest = head.room / max(d.Lines, 1)
+	}
 	from := head.lines(s, longest)
 	if from == 0 { // not even one line in a shorter form
 		from = head.part(s, head.room)

@@ -254,7 +254,7 @@ func keyUnion(objects func(func(string) bool)) string {
 }
 
 // shorter are the ways to shorten a value, each shorter than the one before.
-var shorter = []short{{text: 300, items: 30, depth: 6}, {text: 100, items: 10, depth: 4}, {text: 40, items: 5, depth: 3}, {text: 16, items: 3, depth: 2}, {text: 8, items: 1, depth: 1}}
+var shorter = []short{{text: 1200, items: 100, depth: 8}, {text: 300, items: 30, depth: 6}, {text: 100, items: 10, depth: 4}, {text: 40, items: 5, depth: 3}, {text: 16, items: 3, depth: 2}, {text: 8, items: 1, depth: 1}}
 
 // short bounds what is shown of a JSON value.
 type short struct {

@@ -19,11 +19,12 @@ type outline struct {
 	headings []string
 	text     strings.Builder // other text, a line for each block
 	room     int             // bytes of text still wanted
+	blocks   int             // lines of it still wanted
 }
 
 // html shows the title, the headings and the first text of a page.
 func (p *page) html(s string) {
-	o := outline{room: p.room * utf8.UTFMax}
+	o := outline{room: p.room * utf8.UTFMax, blocks: 60}
 	o.read(s[:min(len(s), outlineBytes)])
 	if o.title != "" {
 		p.say("Title: ")
@@ -105,7 +106,7 @@ func (o *outline) read(s string) {
 
 // add takes in text until there is enough.
 func (o *outline) add(text string) {
-	if o.room <= 0 {
+	if o.room <= 0 || o.blocks <= 0 {
 		return
 	}
 	if soFar := o.text.String(); soFar == "" || soFar[len(soFar)-1] == '\n' || soFar[len(soFar)-1] == ' ' {
@@ -125,6 +126,7 @@ func (o *outline) breakLine(a atom.Atom) {
 	}
 	if s := o.text.String(); s != "" && s[len(s)-1] != '\n' {
 		o.text.WriteByte('\n')
+		o.blocks--
 	}
 }
 
@@ -245,12 +247,20 @@ func childQuery(s string) string {
 		return "/*"
 	}
 	for t := range children(s, root) {
-		if name := t.name; len(name) <= 40 && utf8.ValidString(name) && !strings.Contains(name, ":") {
-			return "//" + name + "[6]"
+		if isIdentifier(strings.Map(asLetter, t.name)) {
+			return "//" + t.name + "[6]"
 		}
 		break
 	}
 	return "/*/*[6]"
+}
+
+// asLetter makes letters of what else a plain name of XML may hold.
+func asLetter(r rune) rune {
+	if r == '-' || r == '.' {
+		return '_'
+	}
+	return r
 }
 
 // visibleList joins names for a line of ours.

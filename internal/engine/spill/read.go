@@ -298,7 +298,7 @@ func (r *reader) call(mode string, from, to int) string {
 	fmt.Fprintf(&b, "read_output(ref: %q, mode: %q", r.doc.Ref, mode)
 	if mode == r.args.Mode {
 		if r.args.Query != "" {
-			b.WriteString(", query: " + quote(r.args.Query))
+			b.WriteString(", query: " + quote(visible.Reveal(r.args.Query)))
 		}
 		if r.args.Regex {
 			b.WriteString(", regex: true")

@@ -64,7 +64,7 @@ func (r *reader) search(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("search was stopped: %w; use a simpler query", err)
 	}
-	a := answer{head: []string{"search " + r.shortQuery(), fmt.Sprintf("%d matches in %d of %d lines", total, lines, r.doc.Lines)}, note: note}
+	a := answer{head: []string{"search " + r.shortQuery(), fmt.Sprintf("%s in %d of %s", counted(total, "match", "es"), lines, counted(r.doc.Lines, "line", "s"))}, note: note}
 	if total == 0 {
 		a.note = "no match. Other ways to look: " + strings.Join(fitting(r.doc.Type), ", ")
 		if r.args.Regex {
@@ -90,7 +90,15 @@ func (r *reader) example(args string) string {
 	return fmt.Sprintf("read_output(ref: %q, %s)", r.doc.Ref, args)
 }
 
-func (r *reader) shortQuery() string { return quote(cutWith(r.args.Query, 80)) }
+func (r *reader) shortQuery() string { return quote(cutWith(visible.Reveal(r.args.Query), 80)) }
+
+// counted is n and what is counted, with plural when n is not one.
+func counted(n int, what, plural string) string {
+	if n != 1 {
+		what += plural
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
 
 // cutWith cuts s to limit characters with an ellipsis.
 func cutWith(s string, limit int) string {
@@ -302,9 +310,13 @@ func (v *view) window(h hit, line string) {
 	v.show(left + match)
 	v.lastByte = h.to
 	if len(match) == h.to-h.from {
-		right := prefix(line[h.to-v.begin:], v.around)
+		rest := line[h.to-v.begin:]
+		right := prefix(rest, v.around)
 		v.show(strings.TrimRight(right, "\r\n"))
-		v.lastByte += len(right)
+		if v.lastByte += len(right); len(right) < len(rest) {
+			// What begins at the very edge gets a window of its own.
+			v.lastByte -= len(suffix(right, v.around/3))
+		}
 	}
 	v.show("…\n")
 	v.lastLine = max(v.lastLine, h.line)
