@@ -137,7 +137,7 @@ func tagName(s string) string {
 }
 
 func isLetter(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == ':' || c >= 0x80
 }
 
 // detectMarkup tells HTML, XML and text apart; s begins with '<'.

@@ -16,7 +16,7 @@ const (
 	pathTime = 5 * time.Second
 	// maxParsed is how many bytes are parsed into a tree, which takes some ten
 	// times as much memory.
-	maxParsed = 32 << 20
+	maxParsed = 16 << 20
 )
 
 var errSlow = fmt.Errorf("the query takes longer than %v", pathTime)
@@ -65,7 +65,7 @@ func (r *reader) path(ctx context.Context) (answer, error) {
 		a.note = fmt.Sprintf("result %d has %d characters and is cut; narrow the query%s", results.first, results.cut, r.narrower())
 	}
 	if err != nil {
-		a.note = fmt.Sprintf("it ended early: %v", err)
+		a.note = fmt.Sprintf("it ended early: %s", short(err))
 	}
 	return a, nil
 }

@@ -30,7 +30,7 @@ func (r *reader) css(ctx context.Context, query string, out *results) error {
 	query, take := elementPart(query)
 	group, err := cascadia.ParseGroup(query)
 	if err != nil {
-		return fmt.Errorf("the query is no CSS selector: %v", err)
+		return fmt.Errorf("the query is no CSS selector: %s", short(err))
 	}
 	// One :has looks at everything below an element; more of them multiply.
 	if n := strings.Count(query, ":has") + strings.Count(query, ":contains") + strings.Count(query, ":matches"); n > 1 {
@@ -59,12 +59,12 @@ func (r *reader) css(ctx context.Context, query string, out *results) error {
 func parseHTML(text string) (root *html.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the page can't be parsed: %v; use mode search or lines", p)
+			err = fmt.Errorf("the page can't be parsed: %s; use mode search or lines", short(p))
 		}
 	}()
 	root, err = html.Parse(strings.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("the page can't be parsed: %v; use mode search or lines", err)
+		return nil, fmt.Errorf("the page can't be parsed: %s; use mode search or lines", short(err))
 	}
 	return root, nil
 }
@@ -96,7 +96,7 @@ func elementPart(query string) (string, func(*html.Node) (string, bool)) {
 	return query, func(n *html.Node) (string, bool) {
 		var b strings.Builder
 		if err := html.Render(&b, n); err != nil {
-			return fmt.Sprintf("<%s> can't be written: %v", n.Data, err), true
+			return fmt.Sprintf("<%s> can't be written: %s", n.Data, short(err)), true
 		}
 		return b.String(), true
 	}
@@ -113,23 +113,23 @@ func (r *reader) xpath(ctx context.Context, query string, out *results) (err err
 		if p := recover(); p != nil {
 			cause, known := p.(error)
 			if !known || !errors.Is(cause, errMoves) && ctx.Err() == nil {
-				cause = fmt.Errorf("the XPath can't be used: %v", p)
+				cause = fmt.Errorf("the XPath can't be used: %s", short(p))
 			}
 			err = cause
 		}
 	}()
 	expr, err := xpath.Compile(query)
 	if err != nil {
-		return fmt.Errorf("the query is no XPath: %v", err)
-	}
-	if xmlDepth(r.doc.Text) > maxXMLDepth {
-		return fmt.Errorf("the XML nests deeper than %d; use mode search or lines", maxXMLDepth)
+		return fmt.Errorf("the query is no XPath: %s", short(err))
 	}
 	root, err := xmlquery.ParseWithOptions(strings.NewReader(trimFront(r.doc.Text)), xmlquery.ParserOptions{
 		Decoder: &xmlquery.DecoderOptions{Strict: false, Entity: xml.HTMLEntity, CharsetReader: sameBytes},
 	})
 	if err != nil {
-		return fmt.Errorf("the XML can't be parsed: %v; use mode search or lines", err)
+		return fmt.Errorf("the XML can't be parsed: %s; use mode search or lines", short(err))
+	}
+	if tooDeep(root) {
+		return fmt.Errorf("the XML nests deeper than %d; use mode search or lines", maxXMLDepth)
 	}
 	meter := &moves{ctx: ctx, left: maxMoves}
 	start := &node{NodeNavigator: xmlquery.CreateXPathNavigator(root), moves: meter}
@@ -152,23 +152,27 @@ func (r *reader) xpath(ctx context.Context, query string, out *results) (err err
 // whatever its declaration says.
 func sameBytes(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 
-// xmlDepth is how deep the elements of s nest.
-func xmlDepth(s string) int {
-	depth, deepest := 0, 0
-	for i := 0; ; {
-		t, ok := nextTag(s, i)
-		if !ok {
-			return deepest
+// tooDeep reports whether the tree is deeper than the library, which works by
+// recursion, may be given.
+func tooDeep(root *xmlquery.Node) bool {
+	depth := 0
+	for n := root; n != nil; {
+		if n.FirstChild != nil {
+			if depth++; depth > maxXMLDepth {
+				return true
+			}
+			n = n.FirstChild
+			continue
 		}
-		i = t.to
-		switch t.kind {
-		case tagOpen:
-			depth++
-			deepest = max(deepest, depth)
-		case tagClose:
+		for n != nil && n.NextSibling == nil {
+			n = n.Parent
 			depth--
 		}
+		if n != nil {
+			n = n.NextSibling
+		}
 	}
+	return false
 }
 
 var errMoves = errors.New("the XPath takes too many steps; begin it with the path of the elements, as in /root/item[1], and avoid // within conditions")

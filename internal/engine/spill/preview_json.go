@@ -254,10 +254,10 @@ func keyUnion(objects func(func(string) bool)) string {
 }
 
 // shorter are the ways to shorten a value, each shorter than the one before.
-var shorter = []short{{text: 1200, items: 100, depth: 8}, {text: 300, items: 30, depth: 6}, {text: 100, items: 10, depth: 4}, {text: 40, items: 5, depth: 3}, {text: 16, items: 3, depth: 2}, {text: 8, items: 1, depth: 1}}
+var shorter = []abridged{{text: 1200, items: 100, depth: 8}, {text: 300, items: 30, depth: 6}, {text: 100, items: 10, depth: 4}, {text: 40, items: 5, depth: 3}, {text: 16, items: 3, depth: 2}, {text: 8, items: 1, depth: 1}}
 
-// short bounds what is shown of a JSON value.
-type short struct {
+// abridged bounds what is shown of a JSON value.
+type abridged struct {
 	text  int // characters of a string
 	items int // members of a container
 	depth int // levels of containers
@@ -306,7 +306,7 @@ func compact(v string, limit int) (string, bool) {
 }
 
 // shorten shows v in the bounds of by and reports whether that fits.
-func (p *page) shorten(v string, by short) bool {
+func (p *page) shorten(v string, by abridged) bool {
 	switch v[0] {
 	case '"':
 		return p.shortenString(v, by.text)
@@ -327,12 +327,12 @@ func (p *page) shortenString(v string, longest int) bool {
 	return p.show(v[:cut]) && p.say(`…(+%d characters)"`, runes(v[cut:])-1)
 }
 
-func (p *page) shortenContainer(v string, by short) bool {
+func (p *page) shortenContainer(v string, by abridged) bool {
 	opening, closing := v[:1], v[len(v)-1:]
 	if by.depth == 0 {
 		return p.show(opening) && p.say("…") && p.show(closing)
 	}
-	inner := short{text: by.text, items: by.items, depth: by.depth - 1}
+	inner := abridged{text: by.text, items: by.items, depth: by.depth - 1}
 	if !p.show(opening) {
 		return false
 	}

@@ -25,7 +25,7 @@ type ReadArgs struct {
 	Filter  string `json:"filter,omitempty" jsonschema:"rows: which ones, such as amount > 100 and name contains 'x'"`
 }
 
-// modes lists what read_output can do with each type, the likeliest first.
+// fitting lists the modes that read a type, the likeliest first.
 func fitting(t Type) []string {
 	switch t {
 	case JSON, JSONL, HTML, XML:

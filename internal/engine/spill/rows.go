@@ -30,16 +30,15 @@ func (r *reader) rows(ctx context.Context) (answer, error) {
 		return answer{}, err
 	}
 
-	p := raw{room: r.bodyRoom()}
+	out := rowsFound{p: raw{room: r.bodyRoom()}}
 	if t.header || columns != nil {
-		p.show(joinRow(pick(names, columns), t.comma) + "\n")
+		out.p.show(joinRow(pick(names, columns), t.comma) + "\n")
 	}
 	rows := t.records()
 	if t.header {
 		rows.next()
 	}
 	var fields []string
-	matched, shown, next, first, last := 0, 0, 0, 0, 0
 	for number := 1; number <= to; number++ {
 		row, ok := rows.next()
 		if !ok {
@@ -55,40 +54,52 @@ func (r *reader) rows(ctx context.Context) (answer, error) {
 		if keep != nil && !keep(fields) {
 			continue
 		}
-		matched++
-		if next > 0 {
-			continue
-		}
-		if columns != nil {
+		if columns != nil && out.next == 0 {
 			row = joinRow(pick(fields, columns), t.comma)
 		}
-		if p.show(row + "\n"); p.full {
-			if shown > 0 {
-				next = number
-				continue
-			}
-			p.full = false
-			p.show(cutWith(row, p.room-2) + "\n")
-			next = number + 1
-		}
-		if shown++; shown == 1 {
-			first = number
-		}
-		last = number
+		out.add(number, row)
 	}
-	a := answer{head: []string{fmt.Sprintf("%d records, %d columns", total, t.cols)}, body: string(p.buf)}
+	a := answer{head: []string{counted(total, "record", "s"), counted(t.cols, "column", "s")}, body: string(out.p.buf)}
 	switch {
-	case matched == 0:
-		a.note = "no record matches the filter; the columns are: " + strings.Join(names[:min(len(names), 30)], ", ")
+	case out.matched == 0:
+		a.note = "no record matches the filter; the columns are: " + columnList(names, 150)
 	case keep != nil:
-		a.head = append(a.head, fmt.Sprintf("%d match, shown are %d of records %d-%d", matched, shown, first, last))
+		a.head = append(a.head, fmt.Sprintf("%d match, shown are %d of records %d-%d", out.matched, out.shown, out.first, out.last))
 	default:
-		a.head = append(a.head, fmt.Sprintf("records %d-%d", first, last))
+		a.head = append(a.head, fmt.Sprintf("records %d-%d", out.first, out.last))
 	}
-	if next > 0 && next <= to && matched > shown {
-		a.more = r.again(next)
+	if out.matched > out.shown {
+		a.more = r.again(out.next)
 	}
 	return a, nil
+}
+
+// rowsFound collects records as far as they fit, and counts the others.
+type rowsFound struct {
+	p              raw
+	matched, shown int
+	first, last    int // numbers of those shown
+	next           int // number of the first one that does not fit
+}
+
+func (f *rowsFound) add(number int, row string) {
+	f.matched++
+	if f.next > 0 {
+		return
+	}
+	if f.p.show(row + "\n"); f.p.full {
+		if f.shown > 0 {
+			f.next = number
+			return
+		}
+		f.p.full = false // a long one that comes first is cut
+		f.p.show(cutWith(row, f.p.room-2) + "\n")
+		f.next = number + 1
+	}
+	if f.shown++; f.shown == 1 {
+		f.first = number
+	}
+	f.last = number
 }
 
 // names are those of the columns; without a header their numbers.
@@ -146,7 +157,7 @@ func pickColumns(wanted []any, names []string) ([]int, error) {
 			i = columnIndex(strconv.Itoa(int(w)), names)
 		}
 		if i < 0 {
-			return nil, fmt.Errorf("there is no column %v; the columns are: %s", w, strings.Join(names[:min(len(names), 50)], ", "))
+			return nil, fmt.Errorf("there is no column %v; the columns are: %s", w, columnList(names, 1000))
 		}
 		columns = append(columns, i)
 	}
@@ -173,6 +184,23 @@ func columnIndex(name string, names []string) int {
 	return -1
 }
 
+// columnList names columns for a line of ours of about limit characters.
+func columnList(names []string, limit int) string {
+	var b strings.Builder
+	for i, name := range names {
+		name = cutWith(strings.TrimSpace(name), 40)
+		if b.Len()+len(name) > limit {
+			fmt.Fprintf(&b, ", … (%d columns)", len(names))
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(name)
+	}
+	return b.String()
+}
+
 // pick takes the fields of columns; a field that a short row lacks is empty.
 func pick(fields []string, columns []int) []string {
 	if columns == nil {
@@ -196,212 +224,4 @@ func joinRow(fields []string, comma byte) string {
 		quoteField(&b, f, comma)
 	}
 	return b.String()
-}
-
-// parseFilter compiles conditions on fields: column, operator, value, joined by
-// and and or, of which and binds tighter.
-//
-//	amount > 100 and name contains 'x' or status = open
-//
-// Operators are = == != <> < <= > >= contains startswith endswith, and not
-// before the last three. Two numbers are compared as numbers, anything else as
-// text. A nil filter lets everything through.
-func parseFilter(text string, names []string) (func(fields []string) bool, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, nil
-	}
-	if n := runes(text); n > maxQuery {
-		return nil, fmt.Errorf("the filter has %d characters, at most %d are allowed", n, maxQuery)
-	}
-	words, err := filterWords(text)
-	if err != nil {
-		return nil, err
-	}
-	var any [][]condition // one of them must hold, each of whose conditions must hold
-	all := []condition{}
-	for {
-		c, rest, err := parseCondition(words, names)
-		if err != nil {
-			return nil, err
-		}
-		all, words = append(all, c), rest
-		if len(words) == 0 {
-			any = append(any, all)
-			break
-		}
-		switch w := words[0]; {
-		case w.quoted:
-			return nil, filterError(fmt.Sprintf("found %q where 'and' or 'or' may stand", w.text))
-		case strings.EqualFold(w.text, "and") || w.text == "&&":
-		case strings.EqualFold(w.text, "or") || w.text == "||":
-			any, all = append(any, all), nil
-		default:
-			return nil, filterError(fmt.Sprintf("found %q where 'and' or 'or' may stand; put quotes around values with blanks", w.text))
-		}
-		words = words[1:]
-	}
-	return func(fields []string) bool {
-		for _, all := range any {
-			holds := true
-			for _, c := range all {
-				if !c.holds(fields) {
-					holds = false
-					break
-				}
-			}
-			if holds {
-				return true
-			}
-		}
-		return false
-	}, nil
-}
-
-func filterError(what string) error {
-	return fmt.Errorf("the filter can't be read: %s. An example: amount > 100 and name contains 'x'", what)
-}
-
-// word is a piece of a filter.
-type word struct {
-	text   string
-	quoted bool
-}
-
-const operatorSigns = "=!<>"
-
-// filterWords splits a filter into names, operators and values.
-func filterWords(s string) ([]word, error) {
-	var words []word
-	for i := 0; i < len(s); {
-		switch c := s[i]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			i++
-		case c == '\'' || c == '"' || c == '`':
-			end := strings.IndexByte(s[i+1:], c)
-			if end < 0 {
-				return nil, filterError(fmt.Sprintf("the quote %c is not closed", c))
-			}
-			words = append(words, word{text: s[i+1 : i+1+end], quoted: true})
-			i += end + 2
-		case strings.IndexByte(operatorSigns, c) >= 0:
-			end := i + 1
-			for end < len(s) && strings.IndexByte(operatorSigns, s[end]) >= 0 {
-				end++
-			}
-			words = append(words, word{text: s[i:end]})
-			i = end
-		default:
-			end := i + 1
-			for end < len(s) && strings.IndexByte(" \t\r\n'\"`"+operatorSigns, s[end]) < 0 {
-				end++
-			}
-			words = append(words, word{text: s[i:end]})
-			i = end
-		}
-	}
-	return words, nil
-}
-
-// condition is one comparison of a filter.
-type condition struct {
-	column int
-	op     string
-	not    bool
-	value  string
-	number float64
-	isNum  bool
-}
-
-func parseCondition(words []word, names []string) (condition, []word, error) {
-	var c condition
-	if len(words) == 0 {
-		return c, nil, filterError("a condition is missing at its end")
-	}
-	// A column's name may have blanks: take words until an operator comes.
-	at := 0
-	for at < len(words) && !isOperator(words[at]) {
-		at++
-	}
-	if at == len(words) {
-		return c, nil, filterError("there is no operator (= != < <= > >= contains startswith endswith)")
-	}
-	name := make([]string, at)
-	for i, w := range words[:at] {
-		name[i] = w.text
-	}
-	if at > 1 && strings.EqualFold(name[at-1], "not") {
-		c.not, name = true, name[:at-1]
-	}
-	if c.column = columnIndex(strings.Join(name, " "), names); c.column < 0 {
-		return c, nil, fmt.Errorf("there is no column %q; the columns are: %s", strings.Join(name, " "), strings.Join(names[:min(len(names), 50)], ", "))
-	}
-	c.op = strings.ToLower(words[at].text)
-	switch c.op {
-	case "==":
-		c.op = "="
-	case "<>":
-		c.op = "!="
-	}
-	if at+1 == len(words) {
-		return c, nil, filterError(fmt.Sprintf("there is no value after %q", words[at].text))
-	}
-	c.value = words[at+1].text
-	c.number, c.isNum = parseNumber(c.value)
-	return c, words[at+2:], nil
-}
-
-func isOperator(w word) bool {
-	if w.quoted {
-		return false
-	}
-	switch strings.ToLower(w.text) {
-	case "=", "==", "!=", "<>", "<", "<=", ">", ">=", "contains", "startswith", "endswith":
-		return true
-	}
-	return false
-}
-
-func (c condition) holds(fields []string) bool {
-	field := ""
-	if c.column < len(fields) {
-		field = strings.TrimSpace(fields[c.column])
-	}
-	return c.compare(field) != c.not
-}
-
-func (c condition) compare(field string) bool {
-	switch c.op {
-	case "contains":
-		return strings.Contains(strings.ToLower(field), strings.ToLower(c.value))
-	case "startswith":
-		return hasPrefixFold(field, c.value)
-	case "endswith":
-		return len(field) >= len(c.value) && strings.EqualFold(field[len(field)-len(c.value):], c.value)
-	}
-	order := strings.Compare(field, c.value)
-	if c.isNum {
-		n, ok := parseNumber(field)
-		if !ok {
-			return c.op == "!=" // what is no number is not less or more than one
-		}
-		order = 0
-		if n < c.number {
-			order = -1
-		} else if n > c.number {
-			order = 1
-		}
-	}
-	switch c.op {
-	case "=":
-		return order == 0
-	case "!=":
-		return order != 0
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	}
-	return order >= 0
 }

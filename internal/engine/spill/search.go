@@ -100,6 +100,9 @@ func counted(n int, what, plural string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
+// short is the text of a library's error, which may repeat any amount of input.
+func short(v any) string { return cutWith(fmt.Sprint(v), 300) }
+
 // cutWith cuts s to limit characters with an ellipsis.
 func cutWith(s string, limit int) string {
 	cut := prefix(s, limit)
@@ -156,18 +159,18 @@ func (r *reader) findText(query string) finder {
 func compileRegex(query string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(query, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("the query is no regular expression (RE2): %v. To find it as plain text, leave out regex", err)
+		return nil, fmt.Errorf("the query is no regular expression (RE2): %s. To find it as plain text, leave out regex", short(err))
 	}
 	program, err := syntax.Compile(tree.Simplify())
 	if err != nil {
-		return nil, fmt.Errorf("the query is no regular expression (RE2): %v", err)
+		return nil, fmt.Errorf("the query is no regular expression (RE2): %s", short(err))
 	}
 	if n := len(program.Inst); n > maxProgram {
 		return nil, fmt.Errorf("the regular expression is too large (%d instructions, at most %d); use fewer or smaller repetitions", n, maxProgram)
 	}
 	re, err := regexp.Compile(query)
 	if err != nil {
-		return nil, fmt.Errorf("the query is no regular expression (RE2): %v", err)
+		return nil, fmt.Errorf("the query is no regular expression (RE2): %s", short(err))
 	}
 	return re, nil
 }

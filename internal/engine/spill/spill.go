@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/goclaw/goclaw/internal/blob"
@@ -137,11 +138,16 @@ func (s *Spiller) showBlank(o *tool.Outcome, text string) {
 	o.Content = parts
 }
 
-// keep stores the result. A failure is logged, and told to the model by the
-// preview.
+// keepTime is how long storing a result may take.
+const keepTime = 10 * time.Second
+
+// keep stores the result, also when the run has been stopped meanwhile. A
+// failure is logged, and told to the model by the preview.
 func (s *Spiller) keep(ctx context.Context, scope tool.Scope, sh *Shown) {
 	o := sh.outcome
 	sh.doc = Describe(o.Tool, sh.text)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
 	e, err := s.keeper.Put(ctx, blob.Entry{
 		Kind: blob.Spill, Agent: scope.Agent(), Session: scope.Session(),
 		Type: string(sh.doc.Type), Tool: o.Tool, Args: shortArgs(o),

@@ -70,7 +70,7 @@ func (d *desk) call(t *testing.T, scope tool.Scope, args string) (string, error)
 	return llm.JoinText(o.Content), nil
 }
 
-// piece is a part of a case's text: text, or bytes in hexadecimal, so many
+// casePiece is a part of a case's text: text, or bytes in hexadecimal, so many
 // times; with numbers, once for each of them in place of %, joined by between.
 type casePiece struct {
 	Text    string
@@ -109,19 +109,7 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []struct {
-		Name    string
-		Parts   []casePiece
-		Spilled bool
-		Whole   bool // the model sees exactly the text
-		Type    string
-		Shows   []string
-		Hides   []string
-		Reads   []struct {
-			Args  string
-			Shows []string
-		}
-	}
+	var cases []shownCase
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&cases); err != nil {
@@ -130,64 +118,87 @@ func TestCases(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			var b strings.Builder
-			for _, p := range c.Parts {
-				text, err := p.expand()
-				if err != nil {
-					t.Fatal(err)
-				}
-				b.WriteString(text)
-			}
-			text := b.String()
-			d := newDesk(Options{})
-			got, o := d.show("gitlab", text, false)
-			checkShown(t, got)
-			if (o.Ref != "") != c.Spilled {
-				t.Errorf("spilled: %v, want %v", o.Ref != "", c.Spilled)
-			}
-			if c.Whole && got != text {
-				t.Errorf("not returned as it is: %.200q", got)
-			}
-			if c.Spilled && utf8.RuneCountInString(got) > 4000 {
-				t.Errorf("the model gets %d characters", utf8.RuneCountInString(got))
-			}
-			if c.Type != "" && !strings.Contains(got, "type:"+c.Type+" |") {
-				t.Errorf("the type is not %s: %.100s", c.Type, got)
-			}
-			for _, want := range c.Shows {
-				if !strings.Contains(got, want) {
-					t.Errorf("%q is not shown:\n%s", want, got)
-				}
-			}
-			for _, bad := range c.Hides {
-				if strings.Contains(got, bad) {
-					t.Errorf("%q is shown:\n%s", bad, got)
-				}
-			}
-			modes := fitting(Type(o.Type))
-			if !c.Spilled {
-				modes = nil
-			}
-			for _, mode := range modes {
-				if answer, err := d.call(t, d.scope, fmt.Sprintf(`{"ref":%q,"mode":%q,"query":"nowhere"}`, o.Ref, mode)); err == nil {
-					checkShown(t, answer)
-				} else if mode != "path" {
-					t.Errorf("mode %s: %v", mode, err)
-				}
-			}
-			for _, read := range c.Reads {
-				answer, err := d.call(t, d.scope, strings.ReplaceAll(read.Args, "REF", o.Ref))
-				if err != nil {
-					t.Errorf("%s: %v", read.Args, err)
-				}
-				checkShown(t, answer)
-				for _, want := range read.Shows {
-					if !strings.Contains(answer, want) {
-						t.Errorf("%s doesn't show %q: %.500s", read.Args, want, answer)
-					}
-				}
-			}
+			c.run(t)
 		})
+	}
+}
+
+// shownCase is one case of testdata/cases.json.
+type shownCase struct {
+	Name    string
+	Parts   []casePiece
+	Spilled bool
+	Whole   bool // the model sees exactly the text
+	Type    string
+	Shows   []string
+	Hides   []string
+	Reads   []struct {
+		Args  string
+		Shows []string
+	}
+}
+
+func (c shownCase) run(t *testing.T) {
+	var b strings.Builder
+	for _, p := range c.Parts {
+		text, err := p.expand()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(text)
+	}
+	text := b.String()
+	d := newDesk(Options{})
+	got, o := d.show("gitlab", text, false)
+	checkShown(t, got)
+	switch n := utf8.RuneCountInString(got); {
+	case (o.Ref != "") != c.Spilled:
+		t.Errorf("spilled: %v, want %v", o.Ref != "", c.Spilled)
+	case c.Spilled && n > 4000:
+		t.Errorf("the model gets %d characters", n)
+	case c.Whole && got != text:
+		t.Errorf("not returned as it is: %.200q", got)
+	case c.Type != "" && !strings.Contains(got, "type:"+c.Type+" |"):
+		t.Errorf("the type is not %s: %.100s", c.Type, got)
+	}
+	for _, want := range c.Shows {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not shown:\n%s", want, got)
+		}
+	}
+	for _, bad := range c.Hides {
+		if strings.Contains(got, bad) {
+			t.Errorf("%q is shown:\n%s", bad, got)
+		}
+	}
+	if c.Spilled {
+		c.readBack(t, d, o)
+	}
+}
+
+// readBack reads in every mode that fits, and as the case says.
+func (c shownCase) readBack(t *testing.T, d *desk, o *tool.Outcome) {
+	for _, mode := range fitting(Type(o.Type)) {
+		answer, err := d.call(t, d.scope, fmt.Sprintf(`{"ref":%q,"mode":%q,"query":"nowhere"}`, o.Ref, mode))
+		switch {
+		case err == nil:
+			checkShown(t, answer)
+		case mode != "path": // the query fits no language
+			t.Errorf("mode %s: %v", mode, err)
+		}
+	}
+	for _, read := range c.Reads {
+		answer, err := d.call(t, d.scope, strings.ReplaceAll(read.Args, "REF", o.Ref))
+		if err != nil {
+			t.Errorf("%s: %v", read.Args, err)
+			continue
+		}
+		checkShown(t, answer)
+		for _, want := range read.Shows {
+			if !strings.Contains(answer, want) {
+				t.Errorf("%s doesn't show %q: %.500s", read.Args, want, answer)
+			}
+		}
 	}
 }
 
@@ -422,6 +433,9 @@ func TestReadOutputTool(t *testing.T) {
 		if _, err := d.call(t, d.scope, fmt.Sprintf(`{"ref":%q}`, ref)); err != nil {
 			t.Errorf("ref %q: %v", ref, err)
 		}
+		if data, err := Refs(d.keeper).Read(t.Context(), d.scope, ref); err != nil || string(data) != jsonItems(800) {
+			t.Errorf("ref %q read by another tool: %d bytes, %v", ref, len(data), err)
+		}
 	}
 	got, err := d.call(t, d.scope, fmt.Sprintf(`{"ref":%q,"mode":"search","query":"\"id\": 799"}`, o.Ref))
 	if err != nil || !strings.Contains(got, `"id": 799`) || len(got) > 1000 {
@@ -445,7 +459,11 @@ func TestReadOutputErrors(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		_, err := d.call(t, d.scope, fmt.Sprintf(`{"ref":%q}`, o.Ref))
+		_, err := Refs(d.keeper).Read(t.Context(), d.scope, o.Ref)
+		if err == nil || !strings.Contains(err.Error(), "make that call again") {
+			t.Errorf("an expired ref read by another tool: %v", err)
+		}
+		_, err = d.call(t, d.scope, fmt.Sprintf(`{"ref":%q}`, o.Ref))
 		if err == nil || !strings.Contains(err.Error(), "expired") || !strings.Contains(err.Error(), `shell({"path":"a"})`) || !strings.Contains(err.Error(), "call again") {
 			t.Errorf("an expired ref: %v, want an error that names the call", err)
 		}

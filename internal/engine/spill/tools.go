@@ -32,10 +32,29 @@ func Tools(keeper *blob.Keeper, opts Options) []tool.Tool {
 	})}
 }
 
+// Refs gives tools the bytes that a ref stands for, with errors that tell a
+// model how to get the data again.
+func Refs(keeper *blob.Keeper) tool.Refs { return refs{keeper} }
+
+type refs struct{ keeper *blob.Keeper }
+
+func (r refs) Read(ctx context.Context, s tool.Scope, ref string) ([]byte, error) {
+	ref = tidyRef(ref)
+	data, err := r.keeper.Read(ctx, s, ref)
+	if err != nil {
+		return nil, refError(ref, err)
+	}
+	return data, nil
+}
+
+// tidyRef is ref without what models copy with it.
+func tidyRef(ref string) string {
+	return strings.ToLower(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(ref), "ref:")))
+}
+
 // readOutput answers one call. Its text is raw, like that of any tool.
 func readOutput(ctx context.Context, keeper *blob.Keeper, scope tool.Scope, args ReadArgs, room int) (string, error) {
-	// Models copy refs with what stands around them.
-	args.Ref = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(args.Ref), "ref:")))
+	args.Ref = tidyRef(args.Ref)
 	e, data, err := keeper.Get(ctx, args.Ref, scope.Session())
 	if err != nil {
 		return "", refError(args.Ref, err)

@@ -109,8 +109,16 @@ func explain(ctx context.Context, err error) error {
 	case errors.As(err, &halt) && halt.Value() == nil:
 		return nil
 	}
-	return fmt.Errorf("jq: %v", err)
+	text := err.Error()
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + " …"
+	}
+	return fmt.Errorf("jq: %s", text)
 }
+
+// maxMessage is how many bytes of an error's text are told: a query can make
+// errors of its own, of any length.
+const maxMessage = 500
 
 // stepContext ends when the run has taken too many steps or too much memory: it
 // is asked whether it has ended before each instruction.
