@@ -17,6 +17,30 @@ func validJSON(s string) bool {
 // jsonEnd is the end of the JSON value that begins at byte i of s, or −1 when
 // none does.
 func jsonEnd(s string, i int) int {
+	if i < len(s) && s[i] != '{' && s[i] != '[' {
+		return jsonScalar(s, i)
+	}
+	return jsonContainer(s, i)
+}
+
+// jsonScalar is the end of the string, number or word at i, or −1.
+func jsonScalar(s string, i int) int {
+	switch s[i] {
+	case '"':
+		return jsonString(s, i)
+	case 't':
+		return jsonWord(s, i, "true")
+	case 'f':
+		return jsonWord(s, i, "false")
+	case 'n':
+		return jsonWord(s, i, "null")
+	}
+	return jsonNumber(s, i)
+}
+
+// jsonContainer is the end of the value at i, of whatever kind, or −1. What is
+// open is kept as a bit for each level, so nothing grows with the depth.
+func jsonContainer(s string, i int) int {
 	var objects [maxDepth/64 + 1]uint64 // bit d: the container at depth d is an object
 	depth := 0
 	for {
@@ -46,16 +70,8 @@ func jsonEnd(s string, i int) int {
 				}
 			}
 			continue
-		case '"':
-			i = jsonString(s, i)
-		case 't':
-			i = jsonWord(s, i, "true")
-		case 'f':
-			i = jsonWord(s, i, "false")
-		case 'n':
-			i = jsonWord(s, i, "null")
 		default:
-			i = jsonNumber(s, i)
+			i = jsonScalar(s, i)
 		}
 		if i < 0 {
 			return -1

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/lib/visible"
 )
@@ -19,7 +20,12 @@ const (
 	wholeLine = 400 // a matching line up to this many characters is shown whole
 	around    = 120 // characters shown on each side of a match in a longer line
 	maxHits   = 500 // matches remembered for one answer
+
+	// searchTime is how long a search may take.
+	searchTime = 10 * time.Second
 )
+
+var errLong = fmt.Errorf("it takes longer than %v", searchTime)
 
 // hit is a match.
 type hit struct {
@@ -41,6 +47,8 @@ func (r *reader) search(ctx context.Context) (answer, error) {
 	case n > maxQuery:
 		return answer{}, fmt.Errorf("the query has %d characters, at most %d are allowed", n, maxQuery)
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, searchTime, errLong)
+	defer cancel()
 	var find finder
 	note := ""
 	if r.args.Regex {

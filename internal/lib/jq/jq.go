@@ -31,8 +31,8 @@ import (
 const (
 	// MaxQuery is how many bytes a query may have.
 	MaxQuery = 4000
-	// maxSteps is how many instructions a run may take: about a second.
-	maxSteps = 10_000_000
+	// maxSteps is how many instructions a run may take: two or three seconds.
+	maxSteps = 30_000_000
 	// maxGrowth is by how many bytes the heap may grow during a run. It is
 	// looked at every so many steps, none of which can make more than the
 	// checks allow. Others use the heap as well, so it is generous.
