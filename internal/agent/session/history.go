@@ -1,0 +1,236 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// History implements [agent.History] on a [Store]. It is safe for concurrent
+// use; the caller of a turn's methods holds its session (see [Holds]).
+type History struct {
+	store Store
+	now   func() time.Time
+}
+
+var _ agent.History = (*History)(nil)
+
+// NewHistory returns a history on store; now is [time.Now] when nil.
+func NewHistory(store Store, now func() time.Time) *History {
+	if now == nil {
+		now = time.Now
+	}
+	return &History{store: store, now: now}
+}
+
+// writeLimit bounds how long storing a step of a run may take. What a run did
+// is stored even when the run is being stopped, so these writes don't end with
+// the run's context, but they must not hang either.
+const writeLimit = 5 * time.Second
+
+func keep(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
+}
+
+// Begin implements [agent.History]. Since the caller holds the session,
+// whatever still runs in it belongs to a process that died, and is closed.
+func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error) {
+	key := KeyOf(t.Scope)
+	if err := key.Check(); err != nil {
+		return agent.Thread{}, fmt.Errorf("begin a turn: %w", err)
+	}
+	started := t.Started
+	if started.IsZero() {
+		started = h.now()
+	}
+	begun, err := h.store.Begin(ctx, key, Turn{
+		Run: t.Scope.Run(), Message: t.Message, Model: t.Model,
+		Caller: t.Scope.Caller(), Origin: t.Scope.Origin(), Started: started,
+	}, Title(t.Message))
+	if err != nil {
+		return agent.Thread{}, fmt.Errorf("begin a turn of session %s: %w", key, err)
+	}
+	turns, err := h.store.Turns(ctx, key, 1, begun.Turn, Spoken)
+	if err != nil {
+		return agent.Thread{}, fmt.Errorf("read session %s: %w", key, err)
+	}
+	return agent.Thread{Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds}, nil
+}
+
+// Called implements [agent.History]. It gives the calls of the reply ids that
+// are unique within the session, in the reply and in r.Calls, and takes empty
+// pieces of text out of the reply, so that r is what was stored.
+func (h *History) Called(ctx context.Context, t agent.Turn, r *agent.Round) error {
+	ctx, cancel := keep(ctx)
+	defer cancel()
+	key := KeyOf(t.Scope)
+	r.Reply.Message.Role = llm.Assistant
+	r.Reply.Message.Parts = tidy(r.Reply.Message.Parts)
+	err := assignIDs(r, func(ids []string) ([]string, error) { return h.store.Taken(ctx, key, ids) })
+	if err != nil {
+		return fmt.Errorf("store round %d of session %s: call ids: %w", r.Number, key, err)
+	}
+	if err := h.store.Called(ctx, t.Scope.Run(), r); err != nil {
+		return fmt.Errorf("store round %d of session %s: %w", r.Number, key, err)
+	}
+	return nil
+}
+
+// Result implements [agent.History].
+func (h *History) Result(ctx context.Context, t agent.Turn, r *agent.Round, index int, o tool.Outcome) error {
+	ctx, cancel := keep(ctx)
+	defer cancel()
+	o.Content = spoken(o.Content)
+	if err := h.store.Result(ctx, t.Scope.Run(), r.Number, index, o); err != nil {
+		return fmt.Errorf("store the result of %s in session %s: %w", o.Tool, KeyOf(t.Scope), err)
+	}
+	return nil
+}
+
+// Settled implements [agent.History]. Outcomes without content get a text, in
+// r too.
+func (h *History) Settled(ctx context.Context, t agent.Turn, r *agent.Round) error {
+	ctx, cancel := keep(ctx)
+	defer cancel()
+	if len(r.Outcomes) != len(r.Calls) {
+		return fmt.Errorf("settle round %d of session %s: %d outcomes for %d calls", r.Number, KeyOf(t.Scope), len(r.Outcomes), len(r.Calls))
+	}
+	for i := range r.Outcomes {
+		r.Outcomes[i].Content = spoken(r.Outcomes[i].Content)
+	}
+	if err := h.store.Settled(ctx, t.Scope.Run(), r); err != nil {
+		return fmt.Errorf("settle round %d of session %s: %w", r.Number, KeyOf(t.Scope), err)
+	}
+	return nil
+}
+
+// End implements [agent.History].
+func (h *History) End(ctx context.Context, t agent.Turn, end agent.End) error {
+	ctx, cancel := keep(ctx)
+	defer cancel()
+	if end.Time.IsZero() {
+		end.Time = h.now()
+	}
+	err := h.store.End(ctx, t.Scope.Run(), end)
+	if errors.Is(err, ErrNotFound) && end.Status != agent.Done {
+		// The turn never began: Begin failed, or was stopped while it waited.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("end the turn of session %s: %w", KeyOf(t.Scope), err)
+	}
+	return nil
+}
+
+// Swept says what [History.Sweep] closed.
+type Swept struct {
+	Turns, Calls int
+	Held         int // sessions left alone because a run holds them
+}
+
+// Sweep closes what dead processes left: calls without a result become
+// interrupted, and so do turns that were running. Nothing is run again.
+// Sessions that somebody holds are left alone.
+func (h *History) Sweep(ctx context.Context, holds *Holds) (Swept, error) {
+	var s Swept
+	keys, err := h.store.Unfinished(ctx)
+	if err != nil {
+		return s, fmt.Errorf("sweep sessions: %w", err)
+	}
+	var failed error
+	for _, key := range keys {
+		release, err := holds.Try(key)
+		if errors.Is(err, ErrHeld) {
+			s.Held++
+			continue
+		}
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		turns, calls, err := h.store.Interrupt(ctx, key, h.now())
+		release()
+		s.Turns += turns
+		s.Calls += calls
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		return s, fmt.Errorf("sweep sessions: %w", failed)
+	}
+	return s, nil
+}
+
+// Snapshot returns what the session keeps under name; when it keeps nothing
+// yet, it keeps what take returns. A session that hasn't begun keeps nothing.
+func (h *History) Snapshot(ctx context.Context, agentID, id, name string, take func() (string, error)) (string, error) {
+	key := Key{Agent: agentID, ID: id}
+	text, ok, err := h.store.Snapshot(ctx, key, name)
+	if err != nil {
+		return "", fmt.Errorf("read %s of session %s: %w", name, key, err)
+	}
+	if ok {
+		return text, nil
+	}
+	if text, err = take(); err != nil {
+		return "", err
+	}
+	if err := h.store.KeepSnapshot(ctx, key, name, text); err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("keep %s of session %s: %w", name, key, err)
+	}
+	return text, nil
+}
+
+// Delete removes a session with all that store keeps of it. A session that is
+// in use stays: the error is then [ErrHeld].
+func Delete(ctx context.Context, store Store, holds *Holds, key Key) error {
+	release, err := holds.Try(key)
+	if err != nil {
+		return fmt.Errorf("delete session %s: %w", key, err)
+	}
+	defer release()
+	if err := store.Delete(ctx, key); err != nil {
+		return fmt.Errorf("delete session %s: %w", key, err)
+	}
+	return nil
+}
+
+// tidy joins neighbouring pieces of text and drops those that hold none, which
+// providers refuse. What a vendor marked with data of its own stays as it is.
+func tidy(parts []llm.Part) []llm.Part {
+	out := make([]llm.Part, 0, len(parts))
+	for _, p := range parts {
+		if p.Kind == llm.KindText && p.Opaque == nil && len(out) > 0 {
+			last := &out[len(out)-1]
+			if last.Kind == llm.KindText && last.Opaque == nil && last.Origin == p.Origin {
+				last.Text += p.Text
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	kept := out[:0]
+	for _, p := range out {
+		if p.Kind == llm.KindText && p.Opaque == nil && strings.TrimSpace(p.Text) == "" {
+			continue
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+// spoken returns content, or a text that says so when there is nothing in it
+// that a model could read.
+func spoken(content []llm.Part) []llm.Part {
+	for _, p := range content {
+		if p.Kind == llm.KindMedia && p.Media != nil || strings.TrimSpace(p.Text) != "" {
+			return content
+		}
+	}
+	return []llm.Part{llm.Text("(the tool returned nothing)")}
+}

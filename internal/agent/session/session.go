@@ -1,0 +1,141 @@
+// Package session keeps conversations: what a person said, what models
+// answered, which tools they called and what came of it, how each turn ended.
+//
+// A session belongs to an agent and is named by a [Key]. It consists of turns,
+// a turn of rounds, a round of a reply and its calls; a round is also the
+// trace, there is no second record. [History] implements [agent.History] on a
+// [Store], which the rooms under internal/store implement and package
+// sessiontest checks. Each step is stored before the next one begins, so a
+// crash loses at most what was in flight; what it left open is closed as
+// interrupted when the session is next used, or by [History.Sweep], and never
+// run again.
+//
+// [Thread] turns rows into the transcript that goes to a model. It is valid
+// for every provider whatever happened: roles alternate, each call has exactly
+// one result right behind it, nothing is empty. [Trim] shortens it and keeps
+// it so.
+//
+// Only one process may run a session at a time. Whoever runs one takes it from
+// [Holds] first and gives it back at the end; a process that dies gives back
+// all it held. Nothing here starts a goroutine or needs closing.
+//
+// Start reading at [History.Begin], then [Thread].
+package session
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Key names a session. Ids are unique within an agent only: "work" of two
+// agents is two sessions.
+type Key struct {
+	Agent string `json:"agent"`
+	ID    string `json:"id"`
+}
+
+// KeyOf is the session that a turn belongs to.
+func KeyOf(s tool.Scope) Key { return Key{Agent: s.Agent(), ID: s.Session()} }
+
+func (k Key) String() string { return k.Agent + "/" + k.ID }
+
+// Check reports what is wrong with k, if anything. Both parts are 1 to 128
+// letters, digits and _ . : -, and begin with a letter or digit.
+func (k Key) Check() error {
+	if !namePattern.MatchString(k.Agent) {
+		return fmt.Errorf("agent name %q: %w", k.Agent, errName)
+	}
+	if !namePattern.MatchString(k.ID) {
+		return fmt.Errorf("session name %q: %w", k.ID, errName)
+	}
+	return nil
+}
+
+var (
+	namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
+	errName     = fmt.Errorf("it must begin with a letter or digit and hold at most 128 letters, digits and _ . : -")
+)
+
+var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// NewID returns a random id of 16 lower-case letters and digits (80 bits).
+func NewID() string {
+	var b [10]byte
+	rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	return strings.ToLower(encoding.EncodeToString(b[:]))
+}
+
+// Session is one conversation with one agent.
+type Session struct {
+	Key
+	Title   string         `json:"title"`
+	Origin  tool.Origin    `json:"origin"`
+	Caller  auth.Principal `json:"caller"` // who began it
+	Created time.Time      `json:"created"`
+	Updated time.Time      `json:"updated"`
+	Turns   int            `json:"turns"`
+	Rounds  int            `json:"rounds"`
+	Usage   llm.Usage      `json:"usage"`
+	Status  agent.Status   `json:"status"` // of the last turn
+
+	// State is what its rounds left. [Store.Session] fills it in, lists don't.
+	State *tool.State `json:"state,omitempty"`
+}
+
+// Turn is one message of a person and everything until the agent's final
+// answer. The run that handles it is named in Run.
+type Turn struct {
+	Number  int            `json:"number"` // within the session, from 1
+	Run     string         `json:"run"`
+	Message llm.Message    `json:"message"`
+	Model   string         `json:"model,omitempty"` // who answered last; before any answer, what was asked for
+	Status  agent.Status   `json:"status"`
+	Error   string         `json:"error,omitempty"`
+	Caller  auth.Principal `json:"caller"`
+	Origin  tool.Origin    `json:"origin"`
+	Started time.Time      `json:"started"`
+	Ended   time.Time      `json:"ended,omitzero"`
+	Usage   llm.Usage      `json:"usage"`
+
+	// Rounds are filled in as the [Depth] asks. Outcomes holds one outcome per
+	// call; that of a call without a result yet has no status. State is not
+	// kept by round.
+	Rounds []agent.Round `json:"-"`
+}
+
+// Run is a turn with the session that it belongs to.
+type Run struct {
+	Session Key `json:"session"`
+	Turn
+}
+
+// Title makes a session's title from its first message: the first words, at
+// most 60 code points, on one line, cut between graphemes and where possible
+// between words. Control characters are left out, because titles are printed
+// to terminals.
+func Title(m llm.Message) string {
+	words := strings.Fields(strings.Map(printable, m.Text()))
+	title := shorten(strings.Join(words, " "), maxTitle)
+	if title != "" {
+		return title
+	}
+	for _, p := range m.Parts {
+		if p.Media != nil {
+			if name := shorten(strings.Join(strings.Fields(strings.Map(printable, p.Media.Name)), " "), maxTitle); name != "" {
+				return name
+			}
+		}
+	}
+	return "Untitled"
+}
+
+const maxTitle = 60

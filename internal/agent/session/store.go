@@ -1,0 +1,148 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+var (
+	// ErrNotFound says that there is no such session, turn, round or call.
+	ErrNotFound = errors.New("not found")
+	// ErrHeld says that a run, of this process or another one, holds the session.
+	ErrHeld = errors.New("the session is in use by a run")
+)
+
+// Store keeps rows and decides nothing. It is safe for concurrent use, by
+// several processes too; that two of them don't run one session at once is the
+// business of [Holds]. A method that writes has stored durably, or not at all,
+// when it returns. Times come back in UTC with their nanoseconds.
+type Store interface {
+	// Begin stores a turn with the message, model, caller, origin and start of
+	// t; a session that doesn't exist yet begins with it and gets title. Turns
+	// that are still running in the session are closed first, as Interrupt does.
+	Begin(ctx context.Context, key Key, t Turn, title string) (Begun, error)
+	// Called stores what r holds before any of its calls runs: all but the
+	// outcomes and the end. The turn must be running, the number of the round
+	// and the ids of its calls new in the session. Usage counts from here on.
+	Called(ctx context.Context, run string, r *agent.Round) error
+	// Result stores the outcome of the call at index.
+	Result(ctx context.Context, run string, round, index int, o tool.Outcome) error
+	// Settled stores the outcomes of r as they are now, its end and its state.
+	Settled(ctx context.Context, run string, r *agent.Round) error
+	// End stores how a turn ended. Usage, when it isn't zero, replaces the sum
+	// of the rounds, since it also holds what failed attempts cost. A turn that
+	// ended already keeps its first end.
+	End(ctx context.Context, run string, end agent.End) error
+
+	// Taken returns which of ids calls of the session have already.
+	Taken(ctx context.Context, key Key, ids []string) ([]string, error)
+	// Interrupt closes what a dead process left in the session: calls without
+	// a result get the outcome that [Interrupted] makes, running turns end as
+	// interrupted. It returns how many of each it closed.
+	Interrupt(ctx context.Context, key Key, at time.Time) (turns, calls int, err error)
+	// Unfinished lists the sessions that have a running turn.
+	Unfinished(ctx context.Context) ([]Key, error)
+	// Snapshot returns what KeepSnapshot stored for the session under name.
+	Snapshot(ctx context.Context, key Key, name string) (text string, ok bool, err error)
+	// KeepSnapshot stores text under name, in place of what was there.
+	// ErrNotFound says that there is no such session.
+	KeepSnapshot(ctx context.Context, key Key, name, text string) error
+
+	// Session returns one session with its state, or ErrNotFound.
+	Session(ctx context.Context, key Key) (Session, error)
+	// Sessions lists sessions, the last updated first. next continues the list
+	// where it ends; it is empty at the end.
+	Sessions(ctx context.Context, f Filter) (list []Session, next string, err error)
+	// Turns returns the turns of a session numbered from first to last, both
+	// included, in order; last 0 means to the end. ErrNotFound says that there
+	// is no such session.
+	Turns(ctx context.Context, key Key, first, last int, depth Depth) ([]Turn, error)
+	// Runs lists runs, the last started first, with next as in Sessions.
+	Runs(ctx context.Context, f RunFilter) (list []Run, next string, err error)
+	// Search finds messages of people and answers of models that hold all
+	// words of the query, best match first.
+	Search(ctx context.Context, q Query) ([]Hit, error)
+	// Rename gives a session another title.
+	Rename(ctx context.Context, key Key, title string) error
+	// Delete removes a session with all that is kept of it.
+	Delete(ctx context.Context, key Key) error
+}
+
+// Begun is the place of a new turn.
+type Begun struct {
+	Turn   int        // its number
+	Rounds int        // stored so far in the session
+	State  tool.State // of the session
+}
+
+// Depth says how much of a turn's rounds is read.
+type Depth int
+
+const (
+	// Heads reads no rounds.
+	Heads Depth = iota
+	// Traced reads rounds and calls without what was said: usage, target,
+	// request, times, and of outcomes all but arguments, content and details.
+	Traced
+	// Spoken reads what a transcript needs: messages, and of outcomes tool,
+	// status and content.
+	Spoken
+	// Whole reads everything.
+	Whole
+)
+
+// Filter chooses sessions. A zero field chooses all.
+type Filter struct {
+	Agent  string
+	ID     string
+	Origin tool.Origin
+	Caller string    // id of who began it
+	Since  time.Time // last updated then or later
+
+	Limit int    // at most so many; 50 when 0
+	After string // the next of the page before
+}
+
+// RunFilter chooses runs. A zero field chooses all.
+type RunFilter struct {
+	Run    string // exactly this one
+	Agent  string
+	ID     string // of the session
+	Origin tool.Origin
+	Caller string // id
+	Status agent.Status
+	Since  time.Time // started then or later
+
+	Depth Depth
+	Limit int    // at most so many; 50 when 0
+	After string // the next of the page before
+}
+
+// DefaultLimit is how many rows a list holds when no limit is given.
+const DefaultLimit = 50
+
+// Query asks for messages and answers. Text is words, each of which must occur
+// or begin a word that occurs, whatever its case and accents; words in double
+// quotes must occur as they stand, one behind the other.
+type Query struct {
+	Text   string
+	Agent  string // "" means all
+	ID     string // of the session; "" means all
+	Caller string // id of who began the session; "" means all
+	Limit  int    // at most so many; 50 when 0
+}
+
+// Hit is a place that a [Query] found.
+type Hit struct {
+	Session Key       `json:"session"`
+	Title   string    `json:"title"`
+	Turn    int       `json:"turn"`
+	Role    llm.Role  `json:"role"` // user or assistant
+	Time    time.Time `json:"time"`
+	Snippet string    `json:"snippet"` // the words around the first match, on one line
+}

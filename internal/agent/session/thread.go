@@ -1,0 +1,100 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Thread is the transcript of turns as a model gets it: for each turn the
+// person's message as it was stored, context included, then for each round
+// what joined before it, the reply, and one message with exactly one result
+// per call, in the order of the calls. The last turn may be running.
+//
+// It is valid whatever happened. A call without a result gets one that says
+// so, a turn that ended without an answer gets a short one, and an answer that
+// broke off says at its end that it did. The same turns give the same bytes.
+func Thread(turns []Turn) []llm.Message {
+	n := 0
+	for _, t := range turns {
+		n += 2 + 2*len(t.Rounds)
+	}
+	out := make([]llm.Message, 0, n)
+	for i, t := range turns {
+		out = append(out, t.Message)
+		for _, r := range t.Rounds {
+			out = append(out, messages(r)...)
+		}
+		if t.Status != agent.Running || i < len(turns)-1 {
+			out = closed(out, t)
+		}
+	}
+	return out
+}
+
+// messages is a round as the thread holds it.
+func messages(r agent.Round) []llm.Message {
+	r.Reply.Message.Role = llm.Assistant
+	r.Reply.Message.Parts = tidy(r.Reply.Message.Parts)
+	calls := r.Reply.Message.Calls()
+	outcomes := make([]tool.Outcome, len(calls))
+	for i, c := range calls {
+		if i < len(r.Outcomes) && r.Outcomes[i].Status != "" {
+			outcomes[i] = r.Outcomes[i]
+			outcomes[i].Content = spoken(outcomes[i].Content)
+		} else {
+			outcomes[i] = Interrupted(c, time.Time{})
+		}
+		outcomes[i].Call.ID = c.ID
+		if outcomes[i].Tool == "" {
+			outcomes[i].Tool = c.Name
+		}
+	}
+	r.Outcomes = outcomes
+	r.Before = slices.DeleteFunc(slices.Clone(r.Before), func(m llm.Message) bool { return len(m.Parts) == 0 })
+	return r.Messages()
+}
+
+// closed makes sure that what t left ends with an answer.
+func closed(out []llm.Message, t Turn) []llm.Message {
+	last := &out[len(out)-1]
+	if last.Role != llm.Assistant || len(last.Calls()) > 0 {
+		return append(out, llm.AssistantMessage(standIn(t.Status, "no answer")))
+	}
+	switch answered := strings.TrimSpace(last.Text()) != ""; {
+	case !answered:
+		last.Parts = append(slices.Clip(last.Parts), llm.Text(standIn(t.Status, "no answer")))
+	case len(t.Rounds) > 0 && t.Rounds[len(t.Rounds)-1].Reply.Finish == llm.FinishStopped:
+		last.Parts = append(slices.Clip(last.Parts), llm.Text("\n\n"+standIn(t.Status, "the answer broke off")))
+	}
+	return out
+}
+
+// standIn says for the model why an answer is missing or incomplete.
+func standIn(s agent.Status, what string) string {
+	switch s {
+	case agent.Stopped:
+		return "[" + what + ": the run was stopped]"
+	case agent.Failed:
+		return "[" + what + ": the run failed]"
+	case agent.Running, agent.Interrupted:
+		return "[" + what + ": the process ended during the run]"
+	}
+	return "[" + what + "]"
+}
+
+// interruptedText is what a model reads of a call that a dead process left open.
+const interruptedText = "interrupted: the process ended while this call ran; " +
+	"it may or may not have taken effect; check before repeating it"
+
+// Interrupted is the outcome of a call that a dead process left without one.
+func Interrupted(c llm.ToolCall, at time.Time) tool.Outcome {
+	return tool.Outcome{
+		Call: c, Tool: c.Name, Status: tool.Interrupted,
+		Content: []llm.Part{llm.Text(interruptedText)}, Ended: at,
+	}
+}
