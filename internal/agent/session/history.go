@@ -128,6 +128,10 @@ func (h *History) End(ctx context.Context, t agent.Turn, end agent.End) error {
 	return nil
 }
 
+// tidyLimit bounds the time that a sweep spends on files, not their number:
+// the next sweep goes on.
+const tidyLimit = 500
+
 // Swept says what [History.Sweep] closed.
 type Swept struct {
 	Turns, Calls int
@@ -136,14 +140,14 @@ type Swept struct {
 
 // Sweep closes what dead processes left: calls without a result become
 // interrupted, and so do turns that were running. Nothing is run again.
-// Sessions that somebody holds are left alone.
+// Sessions that somebody holds are left alone. It also tidies holds.
 func (h *History) Sweep(ctx context.Context, holds *Holds) (Swept, error) {
 	var s Swept
 	keys, err := h.store.Unfinished(ctx)
 	if err != nil {
 		return s, fmt.Errorf("sweep sessions: %w", err)
 	}
-	var failed error
+	failed := holds.Tidy(tidyLimit)
 	for _, key := range keys {
 		release, err := holds.Try(key)
 		if errors.Is(err, ErrHeld) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -17,7 +19,8 @@ import (
 // Holds gives sessions to one run at a time, among all processes that share a
 // folder. A hold is an advisory lock on a file of that folder: the operating
 // system takes it back when the process dies, however it dies. The files are
-// empty and are removed when a hold ends.
+// empty and stay, since making one costs more than all the rest; [Holds.Tidy]
+// removes those that nobody uses.
 type Holds struct {
 	dir string
 
@@ -115,22 +118,26 @@ func (h *Holds) leave(key Key, s *slot) {
 
 // lock tries to lock the session's file; nil means that another process has it.
 func (h *Holds) lock(key Key) (*flock.Flock, error) {
-	path := h.path(key)
-	lock := flock.New(path, flock.SetPermissions(0o600))
-	ok, err := lock.TryLock()
+	lock, err := lockFile(h.path(key))
 	if os.IsNotExist(err) {
 		if err = os.MkdirAll(h.dir, 0o700); err == nil {
-			ok, err = lock.TryLock()
+			lock, err = lockFile(h.path(key))
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock session %s: %w", key, err)
 	}
-	if !ok {
-		return nil, nil
+	return lock, nil
+}
+
+// lockFile tries to lock the file at path; nil means that somebody else has it.
+func lockFile(path string) (*flock.Flock, error) {
+	lock := flock.New(path, flock.SetPermissions(0o600))
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		return nil, err
 	}
-	// Whoever held it before may have removed the file between its opening and
-	// its locking here; then the lock is on a file that nobody else will see.
+	// Tidy may have removed the file between its opening and its locking here;
+	// then the lock is on a file that nobody else will see.
 	mine, err := lock.Stat()
 	if err == nil {
 		var there os.FileInfo
@@ -138,23 +145,15 @@ func (h *Holds) lock(key Key) (*flock.Flock, error) {
 			return lock, nil
 		}
 	}
-	if unlockErr := lock.Unlock(); unlockErr != nil {
-		return nil, fmt.Errorf("lock session %s: %w", key, unlockErr)
+	if os.IsNotExist(err) {
+		err = nil
 	}
-	if err != nil && !os.IsNotExist(err) {
-		return nil, fmt.Errorf("lock session %s: %w", key, err)
-	}
-	return nil, nil
+	return nil, errors.Join(err, lock.Unlock())
 }
 
 // releaser makes the function that gives a session back.
 func (h *Holds) releaser(key Key, s *slot, lock *flock.Flock) func() {
 	return sync.OnceFunc(func() {
-		// The file goes first, while the lock still keeps others from using it.
-		// Windows doesn't remove open files; an empty file stays there.
-		if err := os.Remove(lock.Path()); err != nil {
-			slog.Debug("the lock file of a session stays", "session", key.String(), "err", err)
-		}
 		if err := lock.Unlock(); err != nil {
 			slog.Warn("a session's lock was not given back; it ends with the process", "session", key.String(), "err", err)
 		}
@@ -163,9 +162,44 @@ func (h *Holds) releaser(key Key, s *slot, lock *flock.Flock) func() {
 	})
 }
 
+// Tidy removes the files of at most limit sessions that nobody holds. Those
+// who are about to take one notice it.
+func (h *Holds) Tidy(limit int) error {
+	entries, err := os.ReadDir(h.dir)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("tidy the locks of sessions: %w", err)
+	}
+	for _, e := range entries {
+		if limit == 0 {
+			return nil
+		}
+		if filepath.Ext(e.Name()) != lockExt {
+			continue
+		}
+		lock, err := lockFile(filepath.Join(h.dir, e.Name()))
+		if lock != nil {
+			// Windows doesn't remove files that are open, so there they stay.
+			if err = os.Remove(lock.Path()); runtime.GOOS == "windows" {
+				err = nil
+			}
+			err = errors.Join(err, lock.Unlock())
+			limit--
+		}
+		if err != nil {
+			return fmt.Errorf("tidy the locks of sessions: %w", err)
+		}
+	}
+	return nil
+}
+
 // path is the session's file. Its name is a digest, because names that differ
 // in case only, or hold a colon, are not two names everywhere.
+const lockExt = ".lock"
+
 func (h *Holds) path(key Key) string {
 	sum := sha256.Sum256([]byte(key.Agent + "\x00" + key.ID))
-	return filepath.Join(h.dir, hex.EncodeToString(sum[:12])+".lock")
+	return filepath.Join(h.dir, hex.EncodeToString(sum[:12])+lockExt)
 }
