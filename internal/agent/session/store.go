@@ -65,7 +65,8 @@ type Store interface {
 	// Runs lists runs, the last started first, with next as in Sessions.
 	Runs(ctx context.Context, f RunFilter) (list []Run, next string, err error)
 	// Search finds messages of people and answers of models that hold all
-	// words of the query, best match first.
+	// words of the query, best match first. Turns that are still running are
+	// not found.
 	Search(ctx context.Context, q Query) ([]Hit, error)
 	// Rename gives a session another title.
 	Rename(ctx context.Context, key Key, title string) error

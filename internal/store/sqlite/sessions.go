@@ -29,7 +29,6 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 	if err != nil {
 		return begun, err
 	}
-	words := indexed(turn.Message)
 	err = s.db.write(ctx, func(t *tx) error {
 		begun = session.Begun{}
 		var id int64
@@ -49,19 +48,16 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 			return err
 		}
 		begun.Turn++
-		row, err := t.insert("INSERT INTO turns (session, number, run, status, model, origin, started, message, "+principalColumns+
+		if _, err := t.insert("INSERT INTO turns (session, number, run, status, model, origin, started, message, "+principalColumns+
 			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			args([]any{
 				id, begun.Turn, turn.Run, string(agent.Running), turn.Model, string(turn.Origin), nano(turn.Started), message,
-			}, principal(turn.Caller))...)
-		if err != nil {
+			}, principal(turn.Caller))...); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE sessions SET turns = ?, status = ?, updated = max(updated, ifnull(?, 0)) WHERE id = ?",
-			begun.Turn, string(agent.Running), nano(turn.Started), id); err != nil {
-			return err
-		}
-		return index(t, 2*row, words)
+		_, err = t.exec("UPDATE sessions SET turns = ?, status = ?, updated = max(updated, ifnull(?, 0)) WHERE id = ?",
+			begun.Turn, string(agent.Running), nano(turn.Started), id)
+		return err
 	})
 	return begun, err
 }
@@ -72,15 +68,14 @@ func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round) error
 	if err != nil {
 		return err
 	}
-	words := indexed(r.Reply.Message)
 	u := usage(r.Reply.Usage)
 	return s.db.write(ctx, func(t *tx) error {
 		turn, id, err := running(t, run)
 		if err != nil {
 			return err
 		}
-		n, err := t.exec("UPDATE sessions SET rounds = rounds + 1, updated = max(updated, ifnull(?, 0)), "+usageAdded+" WHERE id = ? AND rounds = ? - 1",
-			args([]any{nano(r.Replied)}, u, []any{id, r.Number})...)
+		n, err := t.exec("UPDATE sessions SET rounds = rounds + 1, "+usageAdded+" WHERE id = ? AND rounds = ? - 1",
+			args(u, []any{id, r.Number})...)
 		if err != nil {
 			return err
 		}
@@ -102,7 +97,7 @@ func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round) error
 				return err
 			}
 		}
-		return index(t, 2*round+1, words)
+		return nil
 	})
 }
 
@@ -211,9 +206,11 @@ func (s *Sessions) End(ctx context.Context, run string, end agent.End) error {
 			args([]any{string(end.Status), end.Error, nano(end.Time)}, usage(more), []any{id})...); err != nil {
 			return err
 		}
-		_, err = t.exec("UPDATE sessions SET status = ?, updated = max(updated, ifnull(?, 0)), "+usageAdded+" WHERE id = ?",
-			args([]any{string(end.Status), nano(end.Time)}, usage(more), []any{owner})...)
-		return err
+		if _, err = t.exec("UPDATE sessions SET status = ?, updated = max(updated, ifnull(?, 0)), "+usageAdded+" WHERE id = ?",
+			args([]any{string(end.Status), nano(end.Time)}, usage(more), []any{owner})...); err != nil {
+			return err
+		}
+		return indexTurn(t, id)
 	})
 }
 
@@ -259,30 +256,43 @@ func (s *Sessions) Interrupt(ctx context.Context, key session.Key, at time.Time)
 
 // interrupt closes what a dead process left running in a session.
 func interrupt(t *tx, id int64, at time.Time) (turns, calls int, err error) {
+	var open []int64
+	err = t.each("SELECT id FROM turns WHERE session = ? AND status = 'running'", []any{id}, func(scan func(...any) error) error {
+		var turn int64
+		err := scan(&turn)
+		open = append(open, turn)
+		return err
+	})
+	if err != nil || len(open) == 0 {
+		return 0, 0, err
+	}
 	row, err := encodeOutcome(new(session.Interrupted(llm.ToolCall{}, at)))
 	if err != nil {
 		return 0, 0, err
 	}
-	calls, err = t.exec("UPDATE calls SET status = ?, ended = ?, text = ? WHERE status IS NULL AND round IN "+
-		"(SELECT r.id FROM turns t JOIN rounds r ON r.turn = t.id WHERE t.session = ? AND t.status = 'running')",
-		row.status, row.ended, row.text, id)
-	if err != nil {
-		return 0, 0, err
-	}
-	turns, err = t.exec("UPDATE turns SET status = ?, ended = ? WHERE session = ? AND status = 'running'",
-		string(agent.Interrupted), nano(at), id)
-	if err != nil || turns == 0 {
-		return turns, calls, err
+	for _, turn := range open {
+		n, err := t.exec("UPDATE calls SET status = ?, ended = ?, text = ? WHERE status IS NULL AND round IN (SELECT id FROM rounds WHERE turn = ?)",
+			row.status, row.ended, row.text, turn)
+		if err != nil {
+			return 0, 0, err
+		}
+		calls += n
+		if _, err := t.exec("UPDATE turns SET status = ?, ended = ? WHERE id = ?", string(agent.Interrupted), nano(at), turn); err != nil {
+			return 0, 0, err
+		}
+		if err := indexTurn(t, turn); err != nil {
+			return 0, 0, err
+		}
 	}
 	_, err = t.exec("UPDATE sessions SET status = ? WHERE id = ?", string(agent.Interrupted), id)
-	return turns, calls, err
+	return len(open), calls, err
 }
 
 // Unfinished implements [session.Store].
 func (s *Sessions) Unfinished(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
 	err := s.db.read(ctx, func(t *tx) error {
-		return t.each("SELECT agent, name FROM sessions WHERE id IN (SELECT session FROM turns WHERE status = 'running') ORDER BY id", nil,
+		return t.each("SELECT agent, name FROM sessions WHERE status = 'running' ORDER BY id", nil,
 			func(scan func(...any) error) error {
 				var k session.Key
 				err := scan(&k.Agent, &k.ID)
@@ -381,19 +391,44 @@ func stateOf(t *tx, id int64) (tool.State, error) {
 // maxIndexed bounds what of one message can be found by its words, in bytes.
 const maxIndexed = 64 << 10
 
-// indexed is the text of m as the table of words takes it.
-func indexed(m llm.Message) string {
-	text := m.Text()
-	if len(text) > maxIndexed {
-		text = strings.ToValidUTF8(text[:maxIndexed], "")
+// indexTurn makes what was said in a turn findable. It happens at the turn's
+// end, because each transaction that adds words costs about as much as the
+// rest of it.
+func indexTurn(t *tx, turn int64) error {
+	type said struct {
+		place int64
+		text  string
 	}
-	return session.IndexText(text)
-}
-
-func index(t *tx, row int64, words string) error {
-	if words == "" {
-		return nil
+	var all []said
+	err := t.each("SELECT 2 * id, message FROM turns WHERE id = ? UNION ALL SELECT 2 * id + 1, message FROM rounds WHERE turn = ?", []any{turn, turn},
+		func(scan func(...any) error) error {
+			var one said
+			var message sql.NullString
+			if err := scan(&one.place, &message); err != nil {
+				return err
+			}
+			var m llm.Message
+			if err := decode(message, &m); err != nil {
+				return err
+			}
+			one.text = m.Text()
+			all = append(all, one)
+			return nil
+		})
+	if err != nil {
+		return err
 	}
-	_, err := t.exec("INSERT INTO words (rowid, text) VALUES (?, ?)", row, words)
-	return err
+	for _, one := range all {
+		if len(one.text) > maxIndexed {
+			one.text = strings.ToValidUTF8(one.text[:maxIndexed], "")
+		}
+		words := session.IndexText(one.text)
+		if words == "" {
+			continue
+		}
+		if _, err := t.exec("INSERT INTO words (rowid, text) VALUES (?, ?)", one.place, words); err != nil {
+			return err
+		}
+	}
+	return nil
 }

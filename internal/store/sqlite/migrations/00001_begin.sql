@@ -70,7 +70,6 @@ CREATE TABLE turns (
     UNIQUE (session, number)
 ) STRICT;
 CREATE INDEX turns_started ON turns (started);
-CREATE INDEX turns_running ON turns (session) WHERE status = 'running';
 
 CREATE TABLE rounds (
     id          INTEGER PRIMARY KEY,
@@ -109,7 +108,8 @@ CREATE TABLE calls (
     UNIQUE (session, wire)
 ) STRICT;
 
--- The words of messages (rowid 2 × turn) and answers (2 × round + 1).
+-- The words of messages (rowid 2 × turn) and answers (2 × round + 1), written
+-- when their turn ends.
 CREATE VIRTUAL TABLE words USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2"
 );
