@@ -49,7 +49,7 @@ func heading(s Session) string {
 func turnText(t Turn) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %d. %s, %s\n\n", t.Number, inline(cmp.Or(t.Caller.Name, t.Caller.ID, "person")), stamp(t.Started))
-	b.WriteString(quote(prose(said(t.Message))))
+	b.WriteString(quote(prose(strings.TrimSpace(said(t.Message)))))
 	for _, r := range t.Rounds {
 		roundText(&b, r)
 	}
@@ -64,7 +64,7 @@ func turnText(t Turn) string {
 
 func roundText(b *strings.Builder, r agent.Round) {
 	for _, m := range r.Before {
-		if words := said(m); words != "" {
+		if words := strings.TrimSpace(said(m)); words != "" {
 			b.WriteString("\n" + quote(prose(words)))
 		}
 	}
@@ -76,16 +76,16 @@ func roundText(b *strings.Builder, r agent.Round) {
 		if !o.Started.IsZero() && o.Ended.After(o.Started) {
 			fmt.Fprintf(b, ", %s", o.Ended.Sub(o.Started).Round(time.Millisecond))
 		}
-		b.WriteString("\n\n")
+		b.WriteString("\n")
 		args := o.Call.Arguments
 		if json.Valid(o.Args) {
 			args = string(o.Args)
 		}
 		if args = strings.TrimSpace(args); args != "" && args != "{}" {
-			b.WriteString(fence("json", args) + "\n")
+			b.WriteString("\n" + fence("json", args))
 		}
 		if result := strings.Trim(said(llm.Message{Parts: o.Content}), "\n"); result != "" {
-			b.WriteString(fence("", result))
+			b.WriteString("\n" + fence("", result))
 		}
 	}
 }
