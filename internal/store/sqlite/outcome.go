@@ -1,9 +1,9 @@
 package sqlite
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 
@@ -123,12 +123,12 @@ func (row *outcomeRow) dedupe(t *tx, ref string) error {
 	if !ok || ref == "" || details == asWritten {
 		return nil
 	}
-	var kept []byte
+	var kept string
 	err := t.row("SELECT sum FROM refs WHERE ref = ?", []any{ref}, []any{&kept})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	if sum := sha256.Sum256([]byte(details)); err == nil && bytes.Equal(sum[:], kept) {
+	if sum := sha256.Sum256([]byte(details)); err == nil && hex.EncodeToString(sum[:]) == kept {
 		row.details = underRef
 	}
 	return err

@@ -358,10 +358,7 @@ func (s *Sessions) Delete(ctx context.Context, key session.Key) error {
 				return err
 			}
 		}
-		if _, err := t.exec("DELETE FROM refs WHERE session = ? AND agent = ?", key.ID, key.Agent); err != nil {
-			return err
-		}
-		return dropContents(t)
+		return dropRefs(t, "session = ? AND agent = ?", key.ID, key.Agent)
 	})
 }
 

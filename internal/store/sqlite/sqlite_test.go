@@ -1,11 +1,18 @@
 package sqlite_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/agent/session/sessiontest"
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/auth/authtest"
+	"github.com/goclaw/goclaw/internal/blob"
+	"github.com/goclaw/goclaw/internal/blob/blobtest"
 	"github.com/goclaw/goclaw/internal/store/sqlite"
 )
 
@@ -28,4 +35,96 @@ func fresh(t testing.TB) *sqlite.DB { return open(t, filepath.Join(t.TempDir(), 
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	sessiontest.Run(t, func(t *testing.T) session.Store { return fresh(t).Sessions() })
+}
+
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	blobtest.Run(t, func(t *testing.T) (a, b blob.Store) {
+		path := filepath.Join(t.TempDir(), "state.db")
+		return open(t, path).Blobs(), open(t, path).Blobs()
+	})
+}
+
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	authtest.Run(t, func(t *testing.T) auth.Users { return fresh(t).Users() })
+}
+
+// TestSpilledOnce: the whole text of a spilled result stands under its ref and
+// nowhere else, although the tool also gave it as details.
+func TestSpilledOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path)
+	h := session.NewHistory(db.Sessions(), nil)
+	keeper := blob.NewKeeper(db.Blobs(), blob.Options{})
+	key := session.Key{Agent: "main", ID: "s"}
+	turn := sessiontest.AgentTurn(key, "run", "hi")
+	if _, err := h.Begin(t.Context(), turn); err != nil {
+		t.Fatal(err)
+	}
+	r := sessiontest.Calling(1, "", "")
+	if err := h.Called(t.Context(), turn, r); err != nil {
+		t.Fatal(err)
+	}
+	for i, details := range []string{`[` + strings.Repeat(`"whole",`, 20_000) + `0]`, `{"other":"whole"}`} {
+		whole := []byte(`[` + strings.Repeat(`"whole",`, 20_000) + `0]`)
+		e, err := keeper.Put(t.Context(), blob.Entry{Kind: blob.Spill, Agent: key.Agent, Session: key.ID}, whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := sessiontest.Outcome(r.Calls[i], "[LARGE OUTPUT] preview")
+		o.Ref, o.Details = e.Ref, json.RawMessage(details)
+		r.Outcomes = append(r.Outcomes, o)
+		if err := h.Result(t.Context(), turn, r, i, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Settled(t.Context(), turn, r); err != nil {
+		t.Fatal(err)
+	}
+	var size int
+	if err := raw(t, path).QueryRow("SELECT sum(length(details)) FROM calls").Scan(&size); err != nil || size > 100 {
+		t.Errorf("%d bytes of details are stored (%v)", size, err)
+	}
+	turns, err := db.Sessions().Turns(t.Context(), key, 1, 0, session.Whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := turns[0].Rounds[0].Outcomes
+	if got[0].Details != nil || string(got[1].Details) != `{"other":"whole"}` || got[0].Ref == "" {
+		t.Errorf("details came back as %.40q and %.40q", got[0].Details, got[1].Details)
+	}
+	if _, whole, err := keeper.Get(t.Context(), got[0].Ref, key.ID); err != nil || len(whole) < 100_000 {
+		t.Errorf("under the ref are %d bytes (%v)", len(whole), err)
+	}
+}
+
+// TestDeleteTakesRefsAlong: what a session keeps under refs goes with it, and
+// that of another agent's session of the same name stays.
+func TestDeleteTakesRefsAlong(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	keeper := blob.NewKeeper(db.Blobs(), blob.Options{CacheBytes: -1})
+	refs := map[string]string{}
+	for _, agent := range []string{"main", "helper"} {
+		key := session.Key{Agent: agent, ID: "work"}
+		if _, err := sessiontest.TurnWithTool(t.Context(), session.NewHistory(db.Sessions(), nil), key, "run-"+agent, "hi"); err != nil {
+			t.Fatal(err)
+		}
+		e, err := keeper.Put(t.Context(), blob.Entry{Kind: blob.Spill, Agent: agent, Session: key.ID}, fmt.Append(nil, "of ", agent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs[agent] = e.Ref
+	}
+	if err := db.Sessions().Delete(t.Context(), session.Key{Agent: "main", ID: "work"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := keeper.Get(t.Context(), refs["main"], "work"); err == nil {
+		t.Error("a deleted session left what it kept")
+	}
+	if _, _, err := keeper.Get(t.Context(), refs["helper"], "work"); err != nil {
+		t.Error(err)
+	}
 }

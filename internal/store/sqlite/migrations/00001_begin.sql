@@ -117,12 +117,14 @@ CREATE VIRTUAL TABLE words USING fts5 (
 -- Bytes under refs. Content is kept once, as long as a living ref has it.
 CREATE TABLE contents (
     id     INTEGER PRIMARY KEY,
-    sum    BLOB NOT NULL UNIQUE, -- SHA-256 of what is packed
+    sum    TEXT NOT NULL UNIQUE, -- digest of what is packed
     packed BLOB NOT NULL
 ) STRICT;
 
+-- Times of refs are Unix milliseconds: some lie further ahead than nanoseconds
+-- reach. A ref whose content is gone stays for a while, to say so.
 CREATE TABLE refs (
-    id      INTEGER PRIMARY KEY,
+    id      INTEGER PRIMARY KEY, -- the oldest first
     ref     TEXT    NOT NULL UNIQUE,
     kind    TEXT    NOT NULL,
     agent   TEXT    NOT NULL,
@@ -130,11 +132,11 @@ CREATE TABLE refs (
     type    TEXT    NOT NULL,
     tool    TEXT    NOT NULL,
     args    TEXT    NOT NULL,
-    sum     BLOB    NOT NULL,
+    sum     TEXT    NOT NULL,
     size    INTEGER NOT NULL,
     created INTEGER NOT NULL,
     expires INTEGER,
-    gone    TEXT    NOT NULL DEFAULT '',
+    gone    TEXT    NOT NULL DEFAULT '', -- why the content is no longer kept
     ended   INTEGER
 ) STRICT;
 CREATE INDEX refs_living ON refs (kind, id) WHERE gone = '';
