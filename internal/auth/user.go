@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 )
 
@@ -17,11 +16,25 @@ type Account struct {
 	Created time.Time `json:"created"`
 }
 
-var accountID = regexp.MustCompile(`^[a-z0-9][a-z0-9_.@-]{0,63}$`)
+func isID(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case i > 0 && (c == '_' || c == '.' || c == '@' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
 
 // Check reports what is wrong with a, if anything.
 func (a Account) Check() error {
-	if !accountID.MatchString(a.ID) {
+	if !isID(a.ID) {
 		return fmt.Errorf("user id %q: it must begin with a letter or digit and hold at most 64 lower-case letters, digits and _ . @ -", a.ID)
 	}
 	if a.Role != Admin && a.Role != User {

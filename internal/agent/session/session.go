@@ -25,8 +25,8 @@ package session
 import (
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -51,19 +51,34 @@ func (k Key) String() string { return k.Agent + "/" + k.ID }
 // Check reports what is wrong with k, if anything. Both parts are 1 to 128
 // letters, digits and _ . : -, and begin with a letter or digit.
 func (k Key) Check() error {
-	if !namePattern.MatchString(k.Agent) {
+	if !isName(k.Agent) {
 		return fmt.Errorf("agent name %q: %w", k.Agent, errName)
 	}
-	if !namePattern.MatchString(k.ID) {
+	if !isName(k.ID) {
 		return fmt.Errorf("session name %q: %w", k.ID, errName)
 	}
 	return nil
 }
 
-var (
-	namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
-	errName     = fmt.Errorf("it must begin with a letter or digit and hold at most 128 letters, digits and _ . : -")
-)
+var errName = errors.New("it must begin with a letter or digit and hold at most 128 letters, digits and _ . : -")
+
+// isName is not a regular expression because compiling one costs a quarter of
+// a millisecond at every start.
+func isName(s string) bool {
+	if s == "" || len(s) > 128 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && (c == '_' || c == '.' || c == ':' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
 
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
