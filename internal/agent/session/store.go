@@ -90,8 +90,8 @@ const (
 	// Traced reads rounds and calls without what was said: usage, target,
 	// request, times, and of outcomes all but arguments, content and details.
 	Traced
-	// Spoken reads what a transcript needs: messages, and of outcomes tool,
-	// status and content.
+	// Spoken reads what a transcript needs: messages, why replies ended, and of
+	// outcomes tool, status, times and content.
 	Spoken
 	// Whole reads everything.
 	Whole

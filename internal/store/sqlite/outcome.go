@@ -18,9 +18,8 @@ type roundRow struct {
 	before                  any
 }
 
-// replyRest is a reply without its message.
+// replyRest is what of a reply no column of its own holds.
 type replyRest struct {
-	Finish llm.Finish `json:"finish"`
 	Usage  llm.Usage  `json:"usage"`
 	Target llm.Target `json:"target"`
 	Model  string     `json:"model,omitempty"`
@@ -28,7 +27,7 @@ type replyRest struct {
 }
 
 func encodeRound(r *agent.Round) (row roundRow, err error) {
-	rest := replyRest{r.Reply.Finish, r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID}
+	rest := replyRest{r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID}
 	var before string
 	for _, part := range []struct {
 		to *string

@@ -87,8 +87,8 @@ func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round) error
 			args([]any{model, model}, u, []any{turn})...); err != nil {
 			return err
 		}
-		round, err := t.insert("INSERT INTO rounds (turn, number, started, first_token, replied, reply, before, message, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			turn, r.Number, nano(r.Started), nano(r.FirstToken), nano(r.Replied), row.reply, row.before, row.message, row.request)
+		round, err := t.insert("INSERT INTO rounds (turn, number, started, first_token, replied, finish, reply, before, message, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			turn, r.Number, nano(r.Started), nano(r.FirstToken), nano(r.Replied), string(r.Reply.Finish), row.reply, row.before, row.message, row.request)
 		if err != nil {
 			return err
 		}
@@ -150,14 +150,14 @@ func (s *Sessions) Settled(ctx context.Context, run string, r *agent.Round) erro
 		return err
 	}
 	return s.db.write(ctx, func(t *tx) error {
-		_, id, err := running(t, run)
+		turn, id, err := running(t, run)
 		if err != nil {
 			return err
 		}
 		var round int64
 		var calls int
-		err = t.row("SELECT id, (SELECT count(*) FROM calls WHERE round = rounds.id) FROM rounds WHERE id = "+roundOfRun,
-			[]any{run, r.Number}, []any{&round, &calls})
+		err = t.row("SELECT r.id, (SELECT count(*) FROM calls c WHERE c.round = r.id) FROM rounds r WHERE r.turn = ? AND r.number = ?",
+			[]any{turn, r.Number}, []any{&round, &calls})
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("round %d of run %s: %w", r.Number, run, session.ErrNotFound)
 		}

@@ -81,16 +81,16 @@ func readTurns(t *tx, id int64, first, last int, depth session.Depth) ([]session
 // readRounds fills in the rounds of turns, which are those of span, in order.
 func readRounds(t *tx, span []any, depth session.Depth, turns []session.Turn) error {
 	at := 0
-	query := "SELECT t.number, r.number, r.started, r.first_token, r.replied, r.ended, r.reply" +
+	query := "SELECT t.number, r.number, r.started, r.first_token, r.replied, r.ended, r.finish" +
 		columns(depth != session.Traced, "r.before", "r.message") +
-		columns(depth != session.Spoken, "r.request") +
+		columns(depth != session.Spoken, "r.reply", "r.request") +
 		" FROM turns t JOIN rounds r ON r.turn = t.id WHERE t.session = ? AND t.number BETWEEN ? AND ? ORDER BY t.number, r.number"
 	return t.each(query, span, func(scan func(...any) error) error {
 		var turn int
 		var r agent.Round
 		var reply, before, message, request sql.NullString
 		err := scan(&turn, &r.Number, instant{&r.Started}, instant{&r.FirstToken}, instant{&r.Replied}, instant{&r.Ended},
-			&reply, &before, &message, &request)
+			&r.Reply.Finish, &before, &message, &reply, &request)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func readRounds(t *tx, span []any, depth session.Depth, turns []session.Turn) er
 				return fmt.Errorf("round %d: %w", r.Number, err)
 			}
 		}
-		r.Reply = llm.Reply{Message: r.Reply.Message, Finish: rest.Finish, Usage: rest.Usage, Target: rest.Target, Model: rest.Model, ID: rest.ID}
+		r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID = rest.Usage, rest.Target, rest.Model, rest.ID
 		r.Calls = r.Reply.Message.Calls()
 		r.Outcomes = outcomesFor(r.Calls)
 		for turns[at].Number != turn {

@@ -79,7 +79,8 @@ CREATE TABLE rounds (
     first_token INTEGER,
     replied     INTEGER,
     ended       INTEGER,          -- NULL until the round is settled
-    reply       TEXT NOT NULL,    -- llm.Reply without its message
+    finish      TEXT NOT NULL,
+    reply       TEXT NOT NULL,    -- llm.Reply without its message and finish
     before      TEXT,             -- []llm.Message
     message     TEXT NOT NULL,    -- llm.Message
     request     TEXT NOT NULL,    -- agent.RequestFacts
