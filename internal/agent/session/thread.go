@@ -92,9 +92,10 @@ const interruptedText = "interrupted: the process ended while this call ran; " +
 	"it may or may not have taken effect; check before repeating it"
 
 // Interrupted is the outcome of a call that a dead process left without one.
+// When it began and ended is unknown; at is when that was noticed.
 func Interrupted(c llm.ToolCall, at time.Time) tool.Outcome {
 	return tool.Outcome{
 		Call: c, Tool: c.Name, Status: tool.Interrupted,
-		Content: []llm.Part{llm.Text(interruptedText)}, Ended: at,
+		Content: []llm.Part{llm.Text(interruptedText)}, Started: at, Ended: at,
 	}
 }

@@ -24,8 +24,7 @@ const (
 )
 
 // migrate brings the schema up to date. The caller holds the lock beside the
-// file. A file that is up to date costs one transaction; it also shows whether
-// the file can be written at all.
+// file. A file that is up to date costs two short transactions.
 func (db *DB) migrate(ctx context.Context, version string) error {
 	var found, app, tables int
 	var by string
@@ -51,7 +50,12 @@ func (db *DB) migrate(ctx context.Context, version string) error {
 		}
 		return fmt.Errorf("%w (schema %d, made by version %s; this one knows schema %d)", ErrNewer, found, by, schemaVersion)
 	case found == schemaVersion:
-		return nil
+		// SQLite opens a file that can't be written for reading, and says so
+		// only when it is to be written. This changes nothing.
+		return db.writer.do(ctx, func(t *tx) error {
+			_, err := t.exec("DELETE FROM meta WHERE FALSE")
+			return err
+		})
 	}
 	sub, err := fs.Sub(migrations, "migrations")
 	if err != nil {

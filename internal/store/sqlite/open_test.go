@@ -154,7 +154,14 @@ func TestOpenWithoutPermission(t *testing.T) {
 		t.Skip("permissions don't bind this user")
 	}
 	path := filepath.Join(t.TempDir(), "state.db")
-	open(t, path)
+	// It is closed first: SQLite would use a descriptor again that it has.
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Chmod(path, 0o400); err != nil {
 		t.Fatal(err)
 	}

@@ -271,8 +271,8 @@ func interrupt(t *tx, id int64, at time.Time) (turns, calls int, err error) {
 		return 0, 0, err
 	}
 	for _, turn := range open {
-		n, err := t.exec("UPDATE calls SET status = ?, ended = ?, text = ? WHERE status IS NULL AND round IN (SELECT id FROM rounds WHERE turn = ?)",
-			row.status, row.ended, row.text, turn)
+		n, err := t.exec("UPDATE calls SET status = ?, started = ?, ended = ?, text = ? WHERE status IS NULL AND round IN (SELECT id FROM rounds WHERE turn = ?)",
+			row.status, row.started, row.ended, row.text, turn)
 		if err != nil {
 			return 0, 0, err
 		}
