@@ -225,7 +225,9 @@ var goclaw = policy{
 		testLibrary("testing/..."),
 		testLibrary("net/http/httptest"),
 		testLibrary("github.com/google/go-cmp/..."),
-		testLibrary("github.com/rogpeppe/go-internal/..."),
+		// Its package diff, which imports nothing, also serves the program.
+		testLibrary("github.com/rogpeppe/go-internal/testscript/..."),
+		testLibrary("github.com/rogpeppe/go-internal/txtar/..."),
 		testLibrary("go.uber.org/goleak/..."),
 		testLibrary("pgregory.net/rapid/..."),
 	},

@@ -1,0 +1,326 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/guard/workspace"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+//go:embed file_search.md
+var fileSearchDoc string
+
+// Limits of one search.
+const (
+	maxMatches  = 100 // lines that match
+	maxPerFile  = 30  // of these, in one file of several
+	maxNamed    = 30  // paths that match by name
+	maxContext  = 20  // lines before and after a match
+	maxMatchRow = 300 // characters of a line
+	maxRead     = 1 << 30
+	searchTime  = 15 * time.Second
+)
+
+type searchIn struct {
+	Query   string `json:"query"`
+	Path    string `json:"path,omitempty" jsonschema:"folder or file; default: the workspace"`
+	Glob    string `json:"glob,omitempty" jsonschema:"*.md or src/**/*.go"`
+	Regex   bool   `json:"regex,omitempty" jsonschema:"RE2, per line"`
+	Context int    `json:"context,omitempty" jsonschema:"lines around each match"`
+}
+
+type searchDetails struct {
+	Matches int      `json:"matches"`
+	Files   []string `json:"files,omitempty"` // that hold matches
+	Names   []string `json:"names,omitempty"` // that match themselves
+	Read    int      `json:"read"`            // files that were searched
+	Cut     string   `json:"cut,omitempty"`   // why it is not all
+}
+
+func (k kit) fileSearch() tool.Tool {
+	t := tool.New(tool.Definition{
+		Name: "file_search", Description: fileSearchDoc, Traits: reader("search", "grep", "find", "where", "text"),
+	}, k.search)
+	return tool.WithTouches(t, func(call tool.Call, in searchIn) []tool.Touch { return k.touches(call, false, orRoot(in.Path)) })
+}
+
+func (k kit) search(ctx context.Context, call tool.Call, in searchIn) (tool.Result, error) {
+	s := searcher{context: in.Context}
+	var err error
+	if s.matcher, err = newMatcher(in); err != nil {
+		return tool.Result{}, err
+	}
+	if s.glob, err = newGlob(in.Glob); err != nil {
+		return tool.Result{}, err
+	}
+	ws, err := k.open(call)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if s.base, err = ws.Resolve(orRoot(in.Path)); err != nil {
+		return tool.Result{}, helpful(err)
+	}
+	limited, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	cut, err := ws.Walk(limited, orRoot(in.Path), s.visit)
+	var single *workspace.NotFolder
+	switch {
+	case errors.As(err, &single):
+		s.single = true
+		if err := s.searchPath(ws, in.Path); err != nil {
+			return tool.Result{}, helpful(err)
+		}
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		s.cut = fmt.Sprintf("it took longer than %s", searchTime)
+	case err != nil:
+		return tool.Result{}, helpful(err)
+	case cut && s.cut == "":
+		s.cut = "some folders are too large or may not be read"
+	}
+	return s.result(in.Query), nil
+}
+
+// matcher finds the query in a line or a name.
+type matcher struct {
+	re *regexp.Regexp // nil for plain text
+	// lower is the query in lower case when only ASCII letters have to be
+	// folded, plain the query when none has to be.
+	lower, plain []byte
+	scratch      []byte
+}
+
+// newMatcher reads the query. Plain text without capital letters ignores case.
+func newMatcher(in searchIn) (*matcher, error) {
+	const most = 1_000
+	switch {
+	case in.Query == "":
+		return nil, errors.New("query is empty; use file_list to see what files there are")
+	case len(in.Query) > most:
+		return nil, fmt.Errorf("query has more than %d characters", most)
+	case in.Context < 0 || in.Context > maxContext:
+		return nil, fmt.Errorf("context must be from 0 to %d", maxContext)
+	case strings.Contains(in.Query, "\n"):
+		return nil, errors.New("query has more than one line; lines are searched one by one, so give one line")
+	}
+	if in.Regex {
+		re, err := regexp.Compile(in.Query)
+		if err != nil {
+			return nil, fmt.Errorf("query is no regular expression (RE2 syntax): %w; leave regex out to search for the plain text", err)
+		}
+		return &matcher{re: re}, nil
+	}
+	switch {
+	case strings.ToLower(in.Query) != in.Query:
+		return &matcher{plain: []byte(in.Query)}, nil
+	case isASCII(in.Query):
+		return &matcher{lower: []byte(in.Query)}, nil
+	}
+	re, err := regexp.Compile("(?i)" + regexp.QuoteMeta(in.Query))
+	return &matcher{re: re}, err
+}
+
+func isASCII(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f }) }
+
+// find tells where the query begins in text, or −1.
+func (m *matcher) find(text []byte) int {
+	switch {
+	case m.plain != nil:
+		return bytes.Index(text, m.plain)
+	case m.lower != nil:
+		m.scratch = append(m.scratch[:0], text...)
+		for i, c := range m.scratch {
+			if 'A' <= c && c <= 'Z' {
+				m.scratch[i] = c + 'a' - 'A'
+			}
+		}
+		return bytes.Index(m.scratch, m.lower)
+	}
+	if loc := m.re.FindIndex(text); loc != nil {
+		return loc[0]
+	}
+	return -1
+}
+
+// may reports whether a whole text can hold a match, where that is cheap to
+// tell.
+func (m *matcher) may(text []byte) bool { return m.re != nil || m.find(text) >= 0 }
+
+// searcher collects what a search finds.
+type searcher struct {
+	*matcher
+	glob    glob
+	base    string
+	context int
+	single  bool // one file only
+
+	out     strings.Builder
+	details searchDetails
+	buf     []byte // of the file that is searched
+	bytes   int64
+	large   int // files too large to be searched
+	cut     string
+	visited int
+}
+
+func (s *searcher) visit(e *workspace.Entry) (bool, error) {
+	if s.visited++; s.visited > maxVisited {
+		s.cut = fmt.Sprintf("only the first %d entries were looked at", maxVisited)
+		return false, fs.SkipAll
+	}
+	if e.IsDir() && e.Name() == ".git" {
+		return false, nil
+	}
+	if s.glob.match(s.base, e.Path) {
+		s.name(e)
+		if e.Type.IsRegular() {
+			f, err := e.Open()
+			if err != nil {
+				return false, nil // it went away, or may not be read
+			}
+			err = s.file(f)
+			if err = errors.Join(err, f.Close()); err != nil {
+				return false, err
+			}
+		}
+	}
+	if s.details.Matches >= maxMatches {
+		s.cut = fmt.Sprintf("it stopped after %d matches", s.details.Matches)
+		return false, fs.SkipAll
+	}
+	return true, nil
+}
+
+func (s *searcher) name(e *workspace.Entry) {
+	if len(s.details.Names) < maxNamed && s.find([]byte(e.Name())) >= 0 {
+		name := e.Path
+		if e.IsDir() {
+			name += "/"
+		}
+		s.details.Names = append(s.details.Names, name)
+	}
+}
+
+func (s *searcher) searchPath(ws *workspace.Workspace, path string) error {
+	f, err := ws.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.file(f), f.Close())
+}
+
+// file searches what a file holds, if that is text.
+func (s *searcher) file(f *workspace.File) error {
+	if s.bytes += f.Info.Size(); s.bytes > maxRead {
+		s.cut = "it stopped after reading " + size(maxRead)
+		return fs.SkipAll
+	}
+	data, err := f.Append(s.buf[:0])
+	s.buf = data
+	var large *workspace.TooLarge
+	if errors.As(err, &large) {
+		s.large++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if sniff(data) != utf8Text {
+		text, _, ok := decode(data)
+		if !ok {
+			return nil
+		}
+		data = []byte(text)
+	}
+	s.details.Read++
+	if s.may(data) {
+		s.lines(f.Path, data)
+	}
+	return nil
+}
+
+// lines shows the lines of a text that match, with those around them.
+func (s *searcher) lines(path string, data []byte) {
+	rows := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+	most := maxMatches - s.details.Matches
+	if !s.single {
+		most = min(most, maxPerFile)
+	}
+	found, shown, more := 0, 0, 0 // shown: rows before this one were shown or passed
+	for i, row := range rows {
+		row = bytes.TrimSuffix(row, []byte("\r"))
+		at := s.find(row)
+		if at < 0 {
+			continue
+		}
+		if found++; found > most {
+			more++
+			continue
+		}
+		from := max(i-s.context, shown)
+		if s.context > 0 && shown > 0 && from > shown {
+			s.out.WriteString("--\n")
+		}
+		for j := from; j < i; j++ {
+			s.row(path, j, '-', rows[j], 0)
+		}
+		s.row(path, i, ':', row, at)
+		shown = i + 1
+		for j := i + 1; j <= i+s.context && j < len(rows); j++ {
+			if s.find(bytes.TrimSuffix(rows[j], []byte("\r"))) >= 0 {
+				break
+			}
+			s.row(path, j, '-', rows[j], 0)
+			shown = j + 1
+		}
+	}
+	if found == 0 {
+		return
+	}
+	if more > 0 {
+		fmt.Fprintf(&s.out, "%s: %s in this file not shown\n", printable(path), count(more, "more match"))
+	}
+	s.details.Matches += found - more
+	s.details.Files = append(s.details.Files, path)
+}
+
+func (s *searcher) row(path string, i int, mark byte, row []byte, at int) {
+	line := string(bytes.TrimSuffix(row, []byte("\r")))
+	fmt.Fprintf(&s.out, "%s%c%d%c%s\n", printable(path), mark, i+1, mark, cutLine(line, at, maxMatchRow))
+}
+
+func (s *searcher) result(query string) tool.Result {
+	d := s.details
+	d.Cut = s.cut
+	var head strings.Builder
+	if d.Matches == 0 && len(d.Names) == 0 {
+		fmt.Fprintf(&head, "No match for %q in %s.\n", query, count(d.Read, "file"))
+	} else {
+		fmt.Fprintf(&head, "%s in %s.\n", count(d.Matches, "match"), count(len(d.Files), "file"))
+	}
+	if s.cut != "" {
+		fmt.Fprintf(&head, "Not complete: %s. Narrow it with path, glob or a longer query.\n", s.cut)
+	}
+	if s.large > 0 {
+		fmt.Fprintf(&head, "Not searched: %s of more than %d MB (use file_read with a range).\n", count(s.large, "file"), workspace.MaxWhole>>20)
+	}
+	parts := []llm.Part{llm.Text(head.String())}
+	var body strings.Builder
+	for _, name := range d.Names {
+		fmt.Fprintf(&body, "%s (by name)\n", printable(name))
+	}
+	body.WriteString(s.out.String())
+	if body.Len() > 0 {
+		parts = append(parts, fromFile(body.String()))
+	}
+	d.Files = d.Files[:min(len(d.Files), 50)]
+	return tool.Result{Content: parts, Details: d}
+}
