@@ -45,7 +45,7 @@ type Entry struct {
 	Ref     string // 16 hexadecimal digits, lower case
 	Kind    Kind
 	Agent   string
-	Session string // the only session that may read it
+	Session string // the only session that may read it: Scope.SessionKey
 
 	Type string // of the content: a type of engine/spill for spilled text, else a media type
 	Tool string // the tool whose call made it; empty when no call did
@@ -249,7 +249,7 @@ func (k *Keeper) Find(ctx context.Context, ref string, sessions ...string) (Entr
 
 // Read implements [tool.Refs].
 func (k *Keeper) Read(ctx context.Context, s tool.Scope, ref string) ([]byte, error) {
-	_, data, err := k.Get(ctx, ref, s.Session())
+	_, data, err := k.Get(ctx, ref, s.SessionKey())
 	return data, err
 }
 

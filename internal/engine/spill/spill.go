@@ -149,7 +149,7 @@ func (s *Spiller) keep(ctx context.Context, scope tool.Scope, sh *Shown) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer cancel()
 	e, err := s.keeper.Put(ctx, blob.Entry{
-		Kind: blob.Spill, Agent: scope.Agent(), Session: scope.Session(),
+		Kind: blob.Spill, Agent: scope.Agent(), Session: scope.SessionKey(),
 		Type: string(sh.doc.Type), Tool: o.Tool, Args: shortArgs(o),
 	}, []byte(sh.text))
 	if err != nil {

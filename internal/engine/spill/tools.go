@@ -55,7 +55,7 @@ func tidyRef(ref string) string {
 // readOutput answers one call. Its text is raw, like that of any tool.
 func readOutput(ctx context.Context, keeper *blob.Keeper, scope tool.Scope, args ReadArgs, room int) (string, error) {
 	args.Ref = tidyRef(args.Ref)
-	e, data, err := keeper.Get(ctx, args.Ref, scope.Session())
+	e, data, err := keeper.Get(ctx, args.Ref, scope.SessionKey())
 	if err != nil {
 		return "", refError(args.Ref, err)
 	}

@@ -358,7 +358,7 @@ func (s *Sessions) Delete(ctx context.Context, key session.Key) error {
 				return err
 			}
 		}
-		return dropRefs(t, "session = ? AND agent = ?", key.ID, key.Agent)
+		return dropRefs(t, "session = ?", key.String())
 	})
 }
 

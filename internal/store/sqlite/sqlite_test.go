@@ -69,7 +69,7 @@ func TestSpilledOnce(t *testing.T) {
 	}
 	for i, details := range []string{`[` + strings.Repeat(`"whole",`, 20_000) + `0]`, `{"other":"whole"}`} {
 		whole := []byte(`[` + strings.Repeat(`"whole",`, 20_000) + `0]`)
-		e, err := keeper.Put(t.Context(), blob.Entry{Kind: blob.Spill, Agent: key.Agent, Session: key.ID}, whole)
+		e, err := keeper.Put(t.Context(), blob.Entry{Kind: blob.Spill, Agent: key.Agent, Session: key.String()}, whole)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestSpilledOnce(t *testing.T) {
 	if got[0].Details != nil || string(got[1].Details) != `{"other":"whole"}` || got[0].Ref == "" {
 		t.Errorf("details came back as %.40q and %.40q", got[0].Details, got[1].Details)
 	}
-	if _, whole, err := keeper.Get(t.Context(), got[0].Ref, key.ID); err != nil || len(whole) < 100_000 {
+	if _, whole, err := keeper.Get(t.Context(), got[0].Ref, key.String()); err != nil || len(whole) < 100_000 {
 		t.Errorf("under the ref are %d bytes (%v)", len(whole), err)
 	}
 }
@@ -112,7 +112,7 @@ func TestDeleteTakesRefsAlong(t *testing.T) {
 		if _, err := sessiontest.TurnWithTool(t.Context(), session.NewHistory(db.Sessions(), nil), key, "run-"+agent, "hi"); err != nil {
 			t.Fatal(err)
 		}
-		e, err := keeper.Put(t.Context(), blob.Entry{Kind: blob.Spill, Agent: agent, Session: key.ID}, fmt.Append(nil, "of ", agent))
+		e, err := keeper.Put(t.Context(), blob.Entry{Kind: blob.Spill, Agent: agent, Session: key.String()}, fmt.Append(nil, "of ", agent))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,10 +121,10 @@ func TestDeleteTakesRefsAlong(t *testing.T) {
 	if err := db.Sessions().Delete(t.Context(), session.Key{Agent: "main", ID: "work"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := keeper.Get(t.Context(), refs["main"], "work"); err == nil {
+	if _, _, err := keeper.Get(t.Context(), refs["main"], "main/work"); err == nil {
 		t.Error("a deleted session left what it kept")
 	}
-	if _, _, err := keeper.Get(t.Context(), refs["helper"], "work"); err != nil {
+	if _, _, err := keeper.Get(t.Context(), refs["helper"], "helper/work"); err != nil {
 		t.Error(err)
 	}
 }

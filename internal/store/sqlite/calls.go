@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// LastCall returns the newest call of a tool by an agent, in one session unless
+// id is empty. A call that has no result yet has the outcome of an interrupted
+// one when nothing runs it any more, and no status while it is going. It reads
+// calls from the newest back, so a tool that was never called costs a look at
+// all of them.
+func (s *Sessions) LastCall(ctx context.Context, agentID, id, name string) (o tool.Outcome, ok bool, err error) {
+	err = s.db.read(ctx, func(t *tx) error {
+		var row int64
+		var turn, round, index int
+		err := t.row("SELECT t.session, t.number, r.number, c.idx"+
+			" FROM calls c JOIN rounds r ON r.id = c.round JOIN turns t ON t.id = r.turn JOIN sessions s ON s.id = t.session"+
+			" WHERE c.tool = ? AND s.agent = ? AND (? = '' OR s.name = ?) ORDER BY c.id DESC LIMIT 1",
+			[]any{name, agentID, id, id}, []any{&row, &turn, &round, &index})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		turns, err := readTurns(t, row, turn, turn, session.Whole)
+		if err != nil {
+			return err
+		}
+		for _, r := range turns[0].Rounds {
+			if r.Number == round && index < len(r.Outcomes) {
+				o, ok = r.Outcomes[index], true
+				return nil
+			}
+		}
+		return fmt.Errorf("round %d of turn %d: there is no call %d", round, turn, index)
+	})
+	return o, ok, err
+}
