@@ -68,6 +68,11 @@ func (w *Workspace) Close() error { return w.root.Close() }
 // Dir is the absolute path of the directory, as it was given.
 func (w *Workspace) Dir() string { return filepath.FromSlash(w.bases[0]) }
 
+// FS is the workspace for reading by path, through the same root: links that
+// lead outside can't be followed. It knows none of the rules on kinds of files
+// and is for files that the host itself reads, such as those of the prompt.
+func (w *Workspace) FS() fs.FS { return w.root.FS() }
+
 // Privileged reports whether a run may write the protected files: an admin
 // may, and so may a schedule or procedure that acts for no one in particular.
 func Privileged(s tool.Scope) bool {
