@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +23,8 @@ const (
 // older selects the older rules, where "$ref" hides what stands beside it).
 // References are followed inside the schema only: by JSON pointer, anchor or an
 // "$id" that it contains; a reference to anything else is an error and nothing
-// is ever loaded. "$dynamicRef" is followed like "$ref", which is the same
-// within one document.
+// is ever loaded. "$dynamicRef" and "$recursiveRef" are followed like "$ref",
+// which is the same where there is one "$id" at most, and an error elsewhere.
 //
 // "format" and the content keywords are notes, as 2020-12 has it. A "pattern"
 // that Go's linear-time regular expressions can't express is not checked: the
@@ -78,9 +78,10 @@ type place struct {
 
 // A reference waits until the whole document is known.
 type reference struct {
-	from *node
-	to   string
-	at   place
+	from    *node
+	to      string
+	at      place
+	dynamic bool
 }
 
 func (p place) child(tokens ...string) place {
@@ -255,12 +256,12 @@ func (o *object) refs() error {
 		}
 		if keyword == "$ref" && o.at.old {
 			o.hidden = true
-			o.c.pending = append(o.c.pending, reference{o.n, to, o.at})
+			o.c.pending = append(o.c.pending, reference{from: o.n, to: to, at: o.at})
 			break
 		}
 		from := o.c.node()
 		o.n.all = append(o.n.all, from)
-		o.c.pending = append(o.c.pending, reference{from, to, o.at})
+		o.c.pending = append(o.c.pending, reference{from, to, o.at, keyword != "$ref"})
 	}
 	// Definitions are compiled where they stand, so that their anchors are
 	// known and a broken one is found although nothing refers to it yet.
@@ -278,6 +279,9 @@ func (c *compiler) resolve() error {
 	for len(c.pending) > 0 {
 		r := c.pending[0]
 		c.pending = c.pending[1:]
+		if r.dynamic && c.embeds() {
+			return r.at.errorf("a dynamic reference in a schema that embeds others is not supported")
+		}
 		base, fragment, _ := strings.Cut(join(r.at.base, r.to), "#")
 		root, ok := c.ids[base]
 		if !ok {
@@ -306,6 +310,17 @@ func (c *compiler) resolve() error {
 	return nil
 }
 
+// embeds reports whether an "$id" below the root makes a schema of its own.
+func (c *compiler) embeds() bool {
+	for _, ptr := range c.ids {
+		if ptr != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// lookup follows a JSON pointer (RFC 6901).
 func lookup(v any, ptr string) (any, bool) {
 	for ptr != "" {
 		token := ptr[1:]
@@ -447,11 +462,24 @@ func (o *object) counts() error {
 	return nil
 }
 
-func compilePattern(s string) (*regexp.Regexp, error) {
+func compilePattern(s string) (*pattern, error) {
 	if len(s) > maxPattern {
 		return nil, fmt.Errorf("it has more than %d bytes", maxPattern)
 	}
-	return regexp.Compile(unicodeEscape.ReplaceAllString(s, `$1\x{$2}`))
+	s = unicodeEscape.ReplaceAllString(s, `$1\x{$2}`)
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	match, err := regexp.Compile(s)
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{match, len(prog.Inst)}, nil
 }
 
 // unicodeEscape finds ECMAScript's \uXXXX, which Go writes \x{XXXX}.
@@ -487,7 +515,7 @@ func (o *object) members() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, p := range slices.Sorted(maps.Keys(patterns)) {
+	for _, p := range sortedKeys(patterns) {
 		match, err := compilePattern(p)
 		if err != nil {
 			return o.at.child("patternProperties", p).errorf("%w", err)
@@ -515,7 +543,7 @@ func (o *object) members() (err error) {
 		if !ok {
 			return o.wrong(keyword, "an object")
 		}
-		for _, name := range slices.Sorted(maps.Keys(table)) {
+		for _, name := range sortedKeys(table) {
 			n := need{name: name}
 			if _, list := table[name].([]any); list || keyword == "dependentRequired" {
 				n.required, err = o.names(table[name], keyword)
@@ -597,7 +625,7 @@ func (o *object) table(keyword string) (map[string]*node, error) {
 		return nil, o.wrong(keyword, "an object")
 	}
 	nodes := make(map[string]*node, len(table))
-	for _, name := range slices.Sorted(maps.Keys(table)) {
+	for _, name := range sortedKeys(table) {
 		var err error
 		if nodes[name], err = o.c.compile(table[name], o.at.child(keyword, name)); err != nil {
 			return nil, err

@@ -3,7 +3,6 @@ package jsonschema
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,7 +133,7 @@ func (f *findings) addUnknown(r *run, key string, known map[string]*node) {
 		return
 	}
 	const most = 12
-	names := slices.Sorted(maps.Keys(known))
+	names := sortedKeys(known)
 	hint := ""
 	if name := closest(key, names); name != "" {
 		hint = "; did you mean " + quote(name) + "?"
