@@ -1,0 +1,604 @@
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/itchyny/gojq"
+)
+
+// A jq filter is a program, and gojq's only brake is its context, which it
+// looks at between instructions. A single instruction can already be too much:
+// values share their parts, so sixty rounds of [., .] make a value of 2^60
+// parts that fits in memory until something walks over it, and thirty rounds
+// of . + . make a string of a gigabyte. The guard therefore
+//
+//   - rewrites a filter before it is compiled, so that whatever can make a
+//     value larger is followed by a check that the value fits (as a tree, parts
+//     counted as often as they occur);
+//   - checks the arguments of the few functions whose cost is more than linear
+//     before they run;
+//   - counts instructions (meter).
+//
+// With every value bounded, all other functions of gojq are bounded too. The
+// checks stand in conditions, `if check then . else empty end`, which keeps
+// them out of path expressions, and fail with an error.
+
+// Limits of a run.
+const (
+	maxSteps       = 50_000_000 // instructions, a few seconds
+	maxParts       = 4_000_000  // of a value: elements, members, scalars
+	maxTextBytes   = 16 << 20   // of all strings and keys in a value
+	maxNumberLen   = 1_000      // digits
+	maxPairs       = 50_000_000 // comparisons of an operation on two arrays
+	maxRegexpInput = 256 << 10  // bytes that a global match may search
+	maxRegexp      = 1_000      // bytes of a regular expression or a time format
+)
+
+// meter is a context that ends after maxSteps instructions: gojq asks for Done
+// before each. It serves one run on one goroutine.
+type meter struct {
+	context.Context
+	steps int
+	done  chan struct{}
+}
+
+func newMeter(ctx context.Context) *meter {
+	return &meter{Context: ctx, done: make(chan struct{})}
+}
+
+func (m *meter) spent() bool { return m.steps > maxSteps }
+
+func (m *meter) Done() <-chan struct{} {
+	if m.steps++; m.steps == maxSteps+1 {
+		close(m.done)
+	}
+	if m.spent() {
+		return m.done
+	}
+	return m.Context.Done()
+}
+
+func (m *meter) Err() error {
+	if err := m.Context.Err(); err != nil {
+		return err
+	}
+	if m.spent() {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+var errLarge = fmt.Errorf("a value grows beyond %d million parts or %d MiB of text; select less", maxParts/1_000_000, maxTextBytes>>20)
+
+// fits reports why a value is too large. It stops counting at the limit.
+func fits(v any) error {
+	parts, bytes := 0, 0
+	return measure(v, &parts, &bytes)
+}
+
+func measure(v any, parts, bytes *int) error {
+	if *parts++; *parts > maxParts || *bytes > maxTextBytes {
+		return errLarge
+	}
+	switch v := v.(type) {
+	case string:
+		*bytes += len(v)
+	case json.Number:
+		if len(v) > maxNumberLen {
+			return fmt.Errorf("a number has more than %d digits", maxNumberLen)
+		}
+	case *big.Int:
+		if v.BitLen() > 4*maxNumberLen {
+			return fmt.Errorf("a number has more than %d digits", maxNumberLen)
+		}
+	case []any:
+		for _, item := range v {
+			if err := measure(item, parts, bytes); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, item := range v {
+			*bytes += len(key)
+			if err := measure(item, parts, bytes); err != nil {
+				return err
+			}
+		}
+	}
+	if *bytes > maxTextBytes {
+		return errLarge
+	}
+	return nil
+}
+
+// Names of the functions that the guard adds. Filters can't use names that
+// begin with an underscore.
+const (
+	fitsName  = "_fits"  // on a value
+	checkName = "_check" // of a function's name, its input and arguments
+	indexName = "_place" // on what stands in brackets
+)
+
+func guardFunctions() []gojq.CompilerOption {
+	verdict := func(err error) any {
+		if err != nil {
+			return err
+		}
+		return true
+	}
+	return []gojq.CompilerOption{
+		gojq.WithFunction(fitsName, 0, 0, func(v any, _ []any) any { return verdict(fits(v)) }),
+		gojq.WithFunction(indexName, 0, 0, func(v any, _ []any) any { return verdict(placeable(v)) }),
+		gojq.WithFunction(checkName, 1, 4, func(v any, args []any) any {
+			name, ok := args[0].(string)
+			if !ok {
+				return errors.New("check of a name that is no string")
+			}
+			if err := checks[name](v, args[1:]); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return true
+		}),
+	}
+}
+
+// placeable refuses an index at which setting a value would fill memory, and
+// the search for a long array.
+func placeable(v any) error {
+	if n, ok := gojq.ToInt(v); ok && (n > maxParts || n < -maxParts) {
+		return errors.New("an index is too large")
+	}
+	if list, ok := v.([]any); ok && len(list) > 1000 {
+		return errors.New("too long an array to search for")
+	}
+	return nil
+}
+
+// check judges the input and the arguments of a function before it runs.
+type check func(v any, args []any) error
+
+// checks has the functions whose cost or result is more than linear in what
+// they get, and operators of that kind.
+var checks = map[string]check{
+	"*":            checkTimes,
+	"-":            func(_ any, args []any) error { return checkPairs(args[0], args[1]) },
+	"contains":     func(v any, args []any) error { return checkPairs(v, args[0]) },
+	"inside":       func(v any, args []any) error { return checkPairs(v, args[0]) },
+	"index":        func(v any, args []any) error { return checkPairs(v, args[0]) },
+	"rindex":       func(v any, args []any) error { return checkPairs(v, args[0]) },
+	"indices":      func(v any, args []any) error { return checkPairs(v, args[0]) },
+	"join":         checkJoin,
+	"explode":      checkExplode,
+	"split":        checkSplit,
+	"transpose":    checkTranspose,
+	"tonumber":     checkNumber,
+	"setpath":      func(_ any, args []any) error { return checkPath(args[0]) },
+	"getpath":      func(_ any, args []any) error { return checkPath(args[0]) },
+	"nth":          func(_ any, args []any) error { return placeable(args[0]) },
+	"match":        checkMatch,
+	"capture":      checkMatch,
+	"scan":         checkMatch,
+	"splits":       checkMatch,
+	"sub":          checkMatch,
+	"gsub":         checkMatch,
+	"test":         checkTest,
+	"strftime":     checkFormat,
+	"strptime":     checkFormat,
+	"combinations": checkCombinations,
+
+	"strflocaltime": checkFormat,
+	"fromstream":    func(v any, _ []any) error { return checkEvent(v) },
+}
+
+// lazy names the functions with an argument that is a filter: that is not
+// evaluated for the check. The value is how many arguments come before it.
+var lazy = map[string]int{"sub": 1, "gsub": 1, "nth": 1, "combinations": 0}
+
+func checkTimes(_ any, args []any) error {
+	for i, v := range args {
+		text, ok := v.(string)
+		if !ok {
+			continue
+		}
+		if n, ok := gojq.ToFloat64(args[1-i]); ok && n*float64(len(text)) > maxTextBytes {
+			return errLarge
+		}
+	}
+	return nil
+}
+
+// checkPairs bounds what compares each part of one value with each of another.
+func checkPairs(a, b any) error {
+	m, n := elements(a), elements(b)
+	if m > 1 && n > 1 && m*n > maxPairs {
+		return fmt.Errorf("comparing %d with %d elements takes too long; use an object as an index, or group_by", m, n)
+	}
+	return nil
+}
+
+// elements counts what a comparison with v may look at. Texts compare fast.
+func elements(v any) int {
+	switch v := v.(type) {
+	case []any, map[string]any:
+		parts, bytes := 0, 0
+		if measure(v, &parts, &bytes) != nil {
+			return maxParts
+		}
+		return parts
+	}
+	return 1
+}
+
+func checkJoin(v any, args []any) error {
+	list, _ := v.([]any)
+	sep, _ := args[0].(string)
+	if len(list)*len(sep) > maxTextBytes {
+		return errLarge
+	}
+	return nil
+}
+
+func checkExplode(v any, _ []any) error {
+	if text, ok := v.(string); ok && len(text) > maxParts {
+		return errLarge
+	}
+	return nil
+}
+
+func checkSplit(v any, args []any) error {
+	if len(args) > 1 {
+		return checkMatch(v, args)
+	}
+	text, _ := v.(string)
+	sep, _ := args[0].(string)
+	if len(text) > maxParts && strings.Count(text, sep) > maxParts {
+		return errLarge
+	}
+	return nil
+}
+
+func checkTranspose(v any, _ []any) error {
+	rows, _ := v.([]any)
+	longest := 0
+	for _, row := range rows {
+		if row, ok := row.([]any); ok {
+			longest = max(longest, len(row))
+		}
+	}
+	if len(rows)*longest > maxParts {
+		return errLarge
+	}
+	return nil
+}
+
+func checkNumber(v any, _ []any) error {
+	if text, ok := v.(string); ok && len(text) > maxNumberLen {
+		return fmt.Errorf("a number has more than %d digits", maxNumberLen)
+	}
+	return nil
+}
+
+func checkPath(v any) error {
+	path, _ := v.([]any)
+	if len(path) > maxParts/1000 {
+		return errors.New("a path is too long")
+	}
+	for _, step := range path {
+		if err := placeable(step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEvent looks at the path of one event of a stream.
+func checkEvent(v any) error {
+	if event, ok := v.([]any); ok && len(event) > 0 {
+		return checkPath(event[0])
+	}
+	return nil
+}
+
+// checkMatch bounds what may find many matches, each of which is an object.
+func checkMatch(v any, args []any) error {
+	if text, ok := v.(string); ok && len(text) > maxRegexpInput {
+		return fmt.Errorf("the text has more than %d KiB; use the tool regex", maxRegexpInput>>10)
+	}
+	return checkTest(v, args)
+}
+
+// checkTest bounds the work of one match: instructions times bytes.
+func checkTest(v any, args []any) error {
+	text, _ := v.(string)
+	pattern, _ := args[0].(string)
+	if list, ok := args[0].([]any); ok && len(list) > 0 {
+		pattern, _ = list[0].(string)
+	}
+	if len(pattern) > maxRegexp {
+		return fmt.Errorf("the regular expression has more than %d bytes", maxRegexp)
+	}
+	if len(text) < 4096 {
+		return nil
+	}
+	// A pattern that doesn't compile is an error of the function itself.
+	if size, err := programSize(pattern); err == nil && size*len(text) > maxAtOnce {
+		return errors.New("the text is too long for this regular expression; use the tool regex")
+	}
+	return nil
+}
+
+func checkFormat(_ any, args []any) error {
+	if text, ok := args[0].(string); ok && len(text) > maxRegexp {
+		return fmt.Errorf("the format has more than %d bytes", maxRegexp)
+	}
+	return nil
+}
+
+func checkCombinations(v any, _ []any) error {
+	if list, ok := v.([]any); ok && len(list) > 1000 {
+		return errors.New("more than 1000 arrays to combine")
+	}
+	return nil
+}
+
+// guard rewrites the syntax tree of a filter.
+type guard struct{ err error }
+
+// ask makes `if name(args) then . else empty end`.
+func ask(name string, args ...*gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIf, If: &gojq.If{
+		Cond: call(name, args...),
+		Then: identity(),
+		Else: call("empty"),
+	}}}
+}
+
+func identity() *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity}}
+}
+
+func call(name string, args ...*gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
+}
+
+func pipe(left, right *gojq.Query) *gojq.Query {
+	return &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}
+}
+
+// bind makes `value as $name | body`.
+func bind(value *gojq.Query, name string, body *gojq.Query) *gojq.Query {
+	q := pipe(paren(value), body)
+	q.Patterns = []*gojq.Pattern{{Name: name}}
+	return q
+}
+
+func paren(q *gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: q}}
+}
+
+func literalText(s string) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeString, Str: &gojq.String{Str: s}}}
+}
+
+func (g *guard) fail(format string, args ...any) {
+	if g.err == nil {
+		g.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (g *guard) query(q *gojq.Query) {
+	if q == nil {
+		return
+	}
+	if len(q.Imports) > 0 || q.Meta != nil {
+		g.fail("modules are not available")
+	}
+	for _, f := range q.FuncDefs {
+		g.reserved(f.Name)
+		for _, arg := range f.Args {
+			g.reserved(strings.TrimPrefix(arg, "$"))
+		}
+		g.query(f.Body)
+	}
+	g.patterns(q.Patterns)
+	g.term(q.Term)
+	g.query(q.Left)
+	g.query(q.Right)
+	defs := q.FuncDefs
+	switch q.Op {
+	case gojq.OpMul, gojq.OpSub:
+		// As `right as $r | left as $l | check | $l op $r`, which is how the
+		// operator works on several values.
+		op := &gojq.Query{Left: call("$_l"), Op: q.Op, Right: call("$_r")}
+		checked := pipe(ask(checkName, literalText(q.Op.String()), call("$_l"), call("$_r")), pipe(op, ask(fitsName)))
+		*q = *bind(q.Right, "$_r", bind(q.Left, "$_l", checked))
+		q.FuncDefs = defs
+	case gojq.OpUpdateMul, gojq.OpUpdateSub:
+		// As `right as $r | left |= (. op $r)`, by the manual.
+		op := map[gojq.Operator]gojq.Operator{gojq.OpUpdateMul: gojq.OpMul, gojq.OpUpdateSub: gojq.OpSub}[q.Op]
+		change := pipe(ask(checkName, literalText(op.String()), identity(), call("$_r")), &gojq.Query{Left: identity(), Op: op, Right: call("$_r")})
+		update := &gojq.Query{Left: q.Left, Op: gojq.OpModify, Right: paren(pipe(change, ask(fitsName)))}
+		*q = *bind(q.Right, "$_r", pipe(update, ask(fitsName)))
+		q.FuncDefs = defs
+	case gojq.OpAdd, gojq.OpDiv, gojq.OpMod,
+		gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
+		whole := *q
+		whole.FuncDefs = nil
+		*q = *pipe(&whole, ask(fitsName))
+		q.FuncDefs = defs
+	}
+}
+
+// reserved refuses names that begin with an underscore: gojq's own functions
+// under such names go past the guard.
+func (g *guard) reserved(name string) {
+	if strings.HasPrefix(name, "_") {
+		g.fail("names that begin with _ are reserved: %s", clip(name, 40))
+	}
+}
+
+// variable refuses a reserved name where it is that of a variable; as the key
+// of an object it is none.
+func (g *guard) variable(name string) {
+	if plain, ok := strings.CutPrefix(name, "$"); ok {
+		g.reserved(plain)
+	}
+}
+
+func (g *guard) patterns(patterns []*gojq.Pattern) {
+	for _, p := range patterns {
+		g.variable(p.Name)
+		g.patterns(p.Array)
+		for _, o := range p.Object {
+			g.variable(o.Key)
+			g.str(o.KeyString)
+			g.query(o.KeyQuery)
+			if o.Val != nil {
+				g.patterns([]*gojq.Pattern{o.Val})
+			}
+		}
+	}
+}
+
+func (g *guard) str(s *gojq.String) {
+	if s != nil {
+		for _, q := range s.Queries {
+			g.query(q)
+		}
+	}
+}
+
+func (g *guard) term(t *gojq.Term) {
+	if t == nil {
+		return
+	}
+	g.index(t.Index)
+	for _, s := range t.SuffixList {
+		g.index(s.Index)
+	}
+	g.str(t.Str)
+	g.query(t.Query)
+	if t.Unary != nil {
+		g.term(t.Unary.Term)
+	}
+	if t.Object != nil {
+		for _, kv := range t.Object.KeyVals {
+			g.variable(kv.Key)
+			g.str(kv.KeyString)
+			g.query(kv.KeyQuery)
+			g.query(kv.Val)
+		}
+	}
+	if t.Array != nil {
+		g.query(t.Array.Query)
+	}
+	if t.If != nil {
+		g.query(t.If.Cond)
+		g.query(t.If.Then)
+		for _, e := range t.If.Elif {
+			g.query(e.Cond)
+			g.query(e.Then)
+		}
+		g.query(t.If.Else)
+	}
+	if t.Try != nil {
+		g.query(t.Try.Body)
+		g.query(t.Try.Catch)
+	}
+	if t.Reduce != nil {
+		g.query(t.Reduce.Query)
+		g.patterns(t.Reduce.Patterns)
+		g.query(t.Reduce.Start)
+		g.query(t.Reduce.Update)
+	}
+	if t.Foreach != nil {
+		g.query(t.Foreach.Query)
+		g.patterns(t.Foreach.Patterns)
+		g.query(t.Foreach.Start)
+		g.query(t.Foreach.Update)
+		g.query(t.Foreach.Extract)
+	}
+	if t.Label != nil {
+		g.query(t.Label.Body)
+	}
+	g.grow(t)
+}
+
+// grow follows a term that can make something large with the check.
+func (g *guard) grow(t *gojq.Term) {
+	inner := *t
+	inner.SuffixList = nil
+	value := &gojq.Query{Term: &inner}
+	switch t.Type {
+	case gojq.TermTypeArray, gojq.TermTypeObject, gojq.TermTypeReduce, gojq.TermTypeForeach:
+	case gojq.TermTypeString, gojq.TermTypeFormat:
+		if t.Str != nil && len(t.Str.Queries) == 0 {
+			return
+		}
+	case gojq.TermTypeFunc:
+		if t.Func.Name[0] == '$' || t.Func.Name == "empty" || t.Func.Name == "not" {
+			g.variable(t.Func.Name)
+			return
+		}
+		g.reserved(t.Func.Name)
+		for _, arg := range t.Func.Args {
+			g.query(arg)
+		}
+		value = g.checked(t.Func)
+	default:
+		return
+	}
+	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(value, ask(fitsName)), SuffixList: t.SuffixList}
+}
+
+// checked puts the check of a function before its call: its arguments are
+// bound to variables first, the first outermost.
+func (g *guard) checked(f *gojq.Func) *gojq.Query {
+	plain := call(f.Name, f.Args...)
+	if _, ok := checks[f.Name]; !ok {
+		return plain
+	}
+	if f.Name == "fromstream" {
+		if len(f.Args) != 1 {
+			return plain
+		}
+		return call(f.Name, pipe(f.Args[0], ask(checkName, literalText(f.Name))))
+	}
+	args := make([]*gojq.Query, len(f.Args))
+	copy(args, f.Args)
+	bound := []*gojq.Query{literalText(f.Name)}
+	eager, isLazy := lazy[f.Name]
+	for i := range args {
+		if isLazy && i == eager {
+			continue
+		}
+		bound = append(bound, call(fmt.Sprintf("$_%d", i)))
+		args[i] = call(fmt.Sprintf("$_%d", i))
+	}
+	q := pipe(ask(checkName, bound...), call(f.Name, args...))
+	for i := len(args) - 1; i >= 0; i-- {
+		if !isLazy || i != eager {
+			q = bind(f.Args[i], fmt.Sprintf("$_%d", i), q)
+		}
+	}
+	return q
+}
+
+func (g *guard) index(i *gojq.Index) {
+	if i == nil {
+		return
+	}
+	g.str(i.Str)
+	for _, q := range [...]**gojq.Query{&i.Start, &i.End} {
+		if *q == nil {
+			continue
+		}
+		g.query(*q)
+		*q = pipe(*q, ask(indexName))
+	}
+}
