@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,7 +170,7 @@ func (c *calendar) wall(year int, month time.Month, day, hour, minute, second, n
 		_, offset := at.Zone()
 		t := want.Add(-time.Duration(offset) * time.Second).In(zone)
 		_, got := t.Zone()
-		if got == offset && (len(shown) == 0 || !shown[0].Equal(t)) {
+		if got == offset && !slices.ContainsFunc(shown, t.Equal) {
 			shown = append(shown, t)
 		}
 	}
