@@ -8,6 +8,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Limits of a schema. Real ones have a few kilobytes and a hundred nodes.
@@ -282,7 +283,7 @@ func compilePattern(s string) (*pattern, error) {
 	if len(s) > maxPattern {
 		return nil, fmt.Errorf("it has more than %d bytes", maxPattern)
 	}
-	s = unicodeEscape.ReplaceAllString(s, `$1\x{$2}`)
+	s = goEscapes(s)
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -298,8 +299,29 @@ func compilePattern(s string) (*pattern, error) {
 	return &pattern{match, len(prog.Inst)}, nil
 }
 
-// unicodeEscape finds ECMAScript's \uXXXX, which Go writes \x{XXXX}.
-var unicodeEscape = regexp.MustCompile(`((?:^|[^\\])(?:\\\\)*)\\u([0-9a-fA-F]{4})`)
+// goEscapes writes ECMAScript's \uXXXX as Go's \x{XXXX}.
+func goEscapes(s string) string {
+	if !strings.Contains(s, `\u`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		if hex := s[i+2:]; s[i+1] == 'u' && len(hex) >= 4 {
+			if _, err := strconv.ParseUint(hex[:4], 16, 16); err == nil {
+				b.WriteString(`\x{` + hex[:4] + `}`)
+				i += 5
+				continue
+			}
+		}
+		b.WriteString(s[i : i+2])
+		i++
+	}
+	return b.String()
+}
 
 func (o *object) lists() (err error) {
 	for _, keyword := range [...]string{"prefixItems", "items"} {

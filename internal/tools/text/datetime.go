@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,11 +121,11 @@ func titled(name string) string {
 	}, name)
 }
 
-var offsetPattern = regexp.MustCompile(`^(?:UTC|GMT|utc|gmt)?([+-])(\d{1,2})(?::?([0-5]\d))?$`)
+var offsetPattern = pattern(`^(?:UTC|GMT|utc|gmt)?([+-])(\d{1,2})(?::?([0-5]\d))?$`)
 
 // zoneOffset reads +02:00, -0530 or UTC+2 as seconds.
 func zoneOffset(text string) (int, bool) {
-	m := offsetPattern.FindStringSubmatch(text)
+	m := offsetPattern().FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,17 +26,17 @@ var (
 	// amount is one part of an offset, such as "2 weeks" or "1.5h".
 	amount       = `\d{1,9}(?:\.\d{1,9})?\s*[a-zA-Z]+`
 	amounts      = amount + `(?:\s*(?:,|and)?\s*` + amount + `)*`
-	offsetEnd    = regexp.MustCompile(`(?:^|\s)\s*([+-])\s*(` + amounts + `)$`)
-	offsetIn     = regexp.MustCompile(`(?i)^in\s+(` + amounts + `)$`)
-	offsetAgo    = regexp.MustCompile(`(?i)^(` + amounts + `)\s+(ago|from now)$`)
-	offsetBeside = regexp.MustCompile(`(?i)^(` + amounts + `)\s+(before|after)\s+(.+)$`)
-	amountParts  = regexp.MustCompile(`(\d+(?:\.\d+)?)\s*([a-zA-Z]+)`)
-	glued        = regexp.MustCompile(`(?i)^(now|today|tomorrow|yesterday)([+-])`)
+	offsetEnd    = pattern(`(?:^|\s)\s*([+-])\s*(` + amounts + `)$`)
+	offsetIn     = pattern(`(?i)^in\s+(` + amounts + `)$`)
+	offsetAgo    = pattern(`(?i)^(` + amounts + `)\s+(ago|from now)$`)
+	offsetBeside = pattern(`(?i)^(` + amounts + `)\s+(before|after)\s+(.+)$`)
+	amountParts  = pattern(`(\d+(?:\.\d+)?)\s*([a-zA-Z]+)`)
+	glued        = pattern(`(?i)^(now|today|tomorrow|yesterday)([+-])`)
 )
 
 // parse reads a moment: a base and offsets to it.
 func (c *calendar) parse(when string) (time.Time, error) {
-	return c.moment(glued.ReplaceAllString(strings.TrimSpace(when), "$1 $2"), 0)
+	return c.moment(glued().ReplaceAllString(strings.TrimSpace(when), "$1 $2"), 0)
 }
 
 func (c *calendar) moment(when string, depth int) (time.Time, error) {
@@ -45,10 +44,10 @@ func (c *calendar) moment(when string, depth int) (time.Time, error) {
 	if depth > maxOffsets {
 		return time.Time{}, fmt.Errorf("more than %d offsets", maxOffsets)
 	}
-	if m := offsetIn.FindStringSubmatch(when); m != nil {
+	if m := offsetIn().FindStringSubmatch(when); m != nil {
 		return c.offset(c.now, "+", m[1])
 	}
-	if m := offsetAgo.FindStringSubmatch(when); m != nil {
+	if m := offsetAgo().FindStringSubmatch(when); m != nil {
 		sign := "+"
 		if strings.EqualFold(m[2], "ago") {
 			sign = "-"
@@ -56,12 +55,12 @@ func (c *calendar) moment(when string, depth int) (time.Time, error) {
 		return c.offset(c.now, sign, m[1])
 	}
 	base, sign, by := "", "", ""
-	if m := offsetBeside.FindStringSubmatch(when); m != nil {
+	if m := offsetBeside().FindStringSubmatch(when); m != nil {
 		base, sign, by = m[3], "+", m[1]
 		if strings.EqualFold(m[2], "before") {
 			sign = "-"
 		}
-	} else if m := offsetEnd.FindStringSubmatchIndex(when); m != nil {
+	} else if m := offsetEnd().FindStringSubmatchIndex(when); m != nil {
 		base, sign, by = strings.TrimSpace(when[:m[0]]), when[m[2]:m[3]], when[m[4]:m[5]]
 	} else {
 		return c.base(when)
@@ -79,7 +78,7 @@ func (c *calendar) moment(when string, depth int) (time.Time, error) {
 // offset moves t by amounts: months, weeks and days by the calendar, so that
 // the clock stays, smaller units by the clock.
 func (c *calendar) offset(t time.Time, sign, by string) (time.Time, error) {
-	for _, m := range amountParts.FindAllStringSubmatch(by, -1) {
+	for _, m := range amountParts().FindAllStringSubmatch(by, -1) {
 		n, err := strconv.ParseFloat(m[1], 64)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("%q is no amount", clip(m[1], 20))
@@ -199,7 +198,7 @@ func (c *calendar) wall(year int, month time.Month, day, hour, minute, second, n
 	return t
 }
 
-var unixPattern = regexp.MustCompile(`^(@|unix\s+)?(-?\d{1,19})(\.\d{1,9})?$`)
+var unixPattern = pattern(`^(@|unix\s+)?(-?\d{1,19})(\.\d{1,9})?$`)
 
 // layouts with an offset need no zone.
 var layouts = []string{
@@ -212,7 +211,7 @@ func (c *calendar) base(when string) (time.Time, error) {
 	if when == "" || strings.EqualFold(when, "now") {
 		return c.now, nil
 	}
-	if m := unixPattern.FindStringSubmatch(when); m != nil {
+	if m := unixPattern().FindStringSubmatch(when); m != nil {
 		return c.unix(m[1] != "", m[2], m[3])
 	}
 	for _, layout := range layouts {
@@ -278,12 +277,12 @@ type reading struct {
 }
 
 var (
-	isoDate    = regexp.MustCompile(`^(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?$`)
-	isoWeek    = regexp.MustCompile(`(?i)^(\d{4})-?W(\d{2})(?:-?([1-7]))?$`)
-	otherDate  = regexp.MustCompile(`^(\d{1,2})[./-](\d{1,2})[./-](\d{2,4})$`)
-	clockTime  = regexp.MustCompile(`(?i)^(\d{1,2})(?::(\d{2}))?(?::(\d{2})(\.\d{1,9})?)?(am|pm|h)?$`)
-	dateAndT   = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2})[Tt](\d{1,2}:.*)$`)
-	dayOfMonth = regexp.MustCompile(`(?i)^(\d{1,2})(?:st|nd|rd|th|\.)?$`)
+	isoDate    = pattern(`^(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?$`)
+	isoWeek    = pattern(`(?i)^(\d{4})-?W(\d{2})(?:-?([1-7]))?$`)
+	otherDate  = pattern(`^(\d{1,2})[./-](\d{1,2})[./-](\d{2,4})$`)
+	clockTime  = pattern(`(?i)^(\d{1,2})(?::(\d{2}))?(?::(\d{2})(\.\d{1,9})?)?(am|pm|h)?$`)
+	dateAndT   = pattern(`^(\d{4}-\d{1,2}-\d{1,2})[Tt](\d{1,2}:.*)$`)
+	dayOfMonth = pattern(`(?i)^(\d{1,2})(?:st|nd|rd|th|\.)?$`)
 )
 
 // words reads what is left: a date, a time of day and a zone in any order.
@@ -319,7 +318,7 @@ func (c *calendar) word(r *reading, fields []string) (int, error) {
 	if len(fields) > 1 {
 		next = strings.ToLower(fields[1])
 	}
-	if m := dateAndT.FindStringSubmatch(fields[0]); m != nil {
+	if m := dateAndT().FindStringSubmatch(fields[0]); m != nil {
 		n, err := c.word(r, []string{m[1]})
 		if err != nil || n == 0 {
 			return n, err
@@ -352,7 +351,7 @@ func (c *calendar) word(r *reading, fields []string) (int, error) {
 	if n, err := timeWord(r, word, next); n > 0 || err != nil {
 		return n, err
 	}
-	if strings.Contains(word, "/") || word == "utc" || word == "gmt" || word == "z" || word == "local" || offsetPattern.MatchString(fields[0]) {
+	if strings.Contains(word, "/") || word == "utc" || word == "gmt" || word == "z" || word == "local" || offsetPattern().MatchString(fields[0]) {
 		zone, err := zoneNamed(fields[0], c.local)
 		r.zone = zone
 		return 1, err
@@ -434,14 +433,14 @@ func (c *calendar) neighbour(r *reading, which, unit string) (int, error) {
 
 // dateWord reads a date in numbers or with the name of a month.
 func (c *calendar) dateWord(r *reading, fields []string, word, next string) (int, error) {
-	if m := isoDate.FindStringSubmatch(word); m != nil {
+	if m := isoDate().FindStringSubmatch(word); m != nil {
 		year, month, day := atoi(m[1]), atoi(m[2]), atoi(cmp.Or(m[3], "1"))
 		if m[3] == "" {
 			c.note("%s is a month; this is its first day", word)
 		}
 		return 1, r.checked(year, month, day, word)
 	}
-	if m := isoWeek.FindStringSubmatch(word); m != nil {
+	if m := isoWeek().FindStringSubmatch(word); m != nil {
 		week, day := atoi(m[2]), atoi(cmp.Or(m[3], "1"))
 		// 4 January is always in the first week.
 		fourth := time.Date(atoi(m[1]), 1, 4, 0, 0, 0, 0, time.UTC)
@@ -451,7 +450,7 @@ func (c *calendar) dateWord(r *reading, fields []string, word, next string) (int
 		}
 		return 1, r.date(monday.Year(), monday.Month(), monday.Day()+day-1)
 	}
-	if m := otherDate.FindStringSubmatch(word); m != nil {
+	if m := otherDate().FindStringSubmatch(word); m != nil {
 		return 0, fmt.Errorf("%q could be read in several ways; write it as year-month-day, like 2026-03-29", word)
 	}
 	number, ok := month(word)
@@ -462,7 +461,7 @@ func (c *calendar) dateWord(r *reading, fields []string, word, next string) (int
 		}
 		dayText = word
 	}
-	m := dayOfMonth.FindStringSubmatch(dayText)
+	m := dayOfMonth().FindStringSubmatch(dayText)
 	if m == nil {
 		return 0, fmt.Errorf("a day is missing beside %s; write for example 29 March 2026", number)
 	}
@@ -489,7 +488,7 @@ func (r *reading) checked(year, month, day int, text string) error {
 
 // timeWord reads a time of day: 9:30, 9:30 pm, 9am.
 func timeWord(r *reading, word, next string) (int, error) {
-	m := clockTime.FindStringSubmatch(word)
+	m := clockTime().FindStringSubmatch(word)
 	if m == nil {
 		return 0, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"sync"
 
 	"github.com/itchyny/gojq"
 )
@@ -22,45 +23,54 @@ import (
 //     counted as often as they occur);
 //   - checks the arguments of the few functions whose cost is more than linear
 //     before they run;
-//   - counts instructions (meter).
+//   - counts instructions, and calls of the filter's own functions for many
+//     (meter).
 //
-// With every value bounded, all other functions of gojq are bounded too. The
+// With every value bounded, all other functions of gojq are bounded too; those
+// written in jq that go on to work with what they collected are defined anew
+// (prelude). The
 // checks stand in conditions, `if check then . else empty end`, which keeps
 // them out of path expressions, and fail with an error.
 
 // Limits of a run.
 const (
-	maxSteps       = 50_000_000 // instructions, a few seconds
+	maxSteps       = 20_000_000 // instructions, a second or two
 	maxParts       = 4_000_000  // of a value: elements, members, scalars
 	maxTextBytes   = 16 << 20   // of all strings and keys in a value
 	maxNumberLen   = 1_000      // digits
 	maxPairs       = 50_000_000 // comparisons of an operation on two arrays
-	maxRegexpInput = 256 << 10  // bytes that a global match may search
+	maxRegexpInput = 64 << 10   // bytes that a global match may search, which takes quadratic time
 	maxRegexp      = 1_000      // bytes of a regular expression or a time format
 )
 
-// meter is a context that ends after maxSteps instructions: gojq asks for Done
-// before each. It serves one run on one goroutine.
+// meter counts the work of a run: an instruction is a step, and so is what
+// checks look at in the time of one. It is the context of the run, which gojq
+// asks for Done before each instruction, and ends when there were too many. It serves one
+// run on one goroutine.
 type meter struct {
 	context.Context
-	steps int
-	done  chan struct{}
+	steps    int
+	most     int // maxSteps, less in tests
+	done     chan struct{}
+	replaced int // bytes that sub has put in
 }
 
 func newMeter(ctx context.Context) *meter {
-	return &meter{Context: ctx, done: make(chan struct{})}
+	return &meter{Context: ctx, most: maxSteps, done: make(chan struct{})}
 }
 
-func (m *meter) spent() bool { return m.steps > maxSteps }
+func (m *meter) spent() bool { return m.steps > m.most }
 
 func (m *meter) Done() <-chan struct{} {
-	if m.steps++; m.steps == maxSteps+1 {
+	if m.steps++; !m.spent() {
+		return m.Context.Done()
+	}
+	select {
+	case <-m.done:
+	default:
 		close(m.done)
 	}
-	if m.spent() {
-		return m.done
-	}
-	return m.Context.Done()
+	return m.done
 }
 
 func (m *meter) Err() error {
@@ -79,6 +89,15 @@ var errLarge = fmt.Errorf("a value grows beyond %d million parts or %d MiB of te
 func fits(v any) error {
 	parts, bytes := 0, 0
 	return measure(v, &parts, &bytes)
+}
+
+// fits is the same for a value within a run; counting is work.
+func (m *meter) fits(v any) error {
+	const partsPerStep = 8
+	parts, bytes := 0, 0
+	err := measure(v, &parts, &bytes)
+	m.steps += parts / partsPerStep
+	return err
 }
 
 func measure(v any, parts, bytes *int) error {
@@ -119,12 +138,36 @@ func measure(v any, parts, bytes *int) error {
 // Names of the functions that the guard adds. Filters can't use names that
 // begin with an underscore.
 const (
-	fitsName  = "_fits"  // on a value
-	checkName = "_check" // of a function's name, its input and arguments
-	indexName = "_place" // on what stands in brackets
+	fitsName    = "_fits"    // on a value
+	checkName   = "_check"   // of a function's name, its input and arguments
+	indexName   = "_place"   // on what stands in brackets
+	replaceName = "_replace" // on each text that sub puts in
+	enterName   = "_enter"   // where a function of the filter begins
 )
 
-func guardFunctions() []gojq.CompilerOption {
+// prelude defines anew those of gojq's functions that work on with what they
+// collected, so that the guard stands between.
+const prelude = `
+def walk(f): def w: if type == "array" then map(w) elif type == "object" then map_values(w) else . end | f; w;
+def add(f): [f] | add;
+def min_by(f): _min_by(map([f]));
+def max_by(f): _max_by(map([f]));
+def sort_by(f): _sort_by(map([f]));
+def group_by(f): _group_by(map([f]));
+def unique_by(f): _unique_by(map([f]));
+.`
+
+var preludeDefs = sync.OnceValue(func() []*gojq.FuncDef {
+	query, err := gojq.Parse(prelude)
+	if err != nil {
+		panic(err) // a constant, which every test parses
+	}
+	g := guard{trusted: true}
+	g.query(query)
+	return query.FuncDefs
+})
+
+func (m *meter) functions() []gojq.CompilerOption {
 	verdict := func(err error) any {
 		if err != nil {
 			return err
@@ -132,8 +175,24 @@ func guardFunctions() []gojq.CompilerOption {
 		return true
 	}
 	return []gojq.CompilerOption{
-		gojq.WithFunction(fitsName, 0, 0, func(v any, _ []any) any { return verdict(fits(v)) }),
+		gojq.WithFunction(fitsName, 0, 0, func(v any, _ []any) any { return verdict(m.fits(v)) }),
 		gojq.WithFunction(indexName, 0, 0, func(v any, _ []any) any { return verdict(placeable(v)) }),
+		gojq.WithFunction(enterName, 0, 0, func(any, []any) any {
+			// Recursion takes memory, some 400 bytes a call.
+			const stepsPerCall = 50
+			m.steps += stepsPerCall
+			return true
+		}),
+		gojq.WithFunction(replaceName, 0, 0, func(v any, _ []any) any {
+			// The texts of all calls count, since sub adds to one of them.
+			if text, ok := v.(string); ok {
+				m.replaced += len(text)
+			}
+			if m.replaced > 2*maxTextBytes {
+				return errLarge
+			}
+			return true
+		}),
 		gojq.WithFunction(checkName, 1, 4, func(v any, args []any) any {
 			name, ok := args[0].(string)
 			if !ok {
@@ -347,7 +406,10 @@ func checkCombinations(v any, _ []any) error {
 }
 
 // guard rewrites the syntax tree of a filter.
-type guard struct{ err error }
+type guard struct {
+	trusted bool // reserved names may be used
+	err     error
+}
 
 // ask makes `if name(args) then . else empty end`.
 func ask(name string, args ...*gojq.Query) *gojq.Query {
@@ -404,6 +466,9 @@ func (g *guard) query(q *gojq.Query) {
 			g.reserved(strings.TrimPrefix(arg, "$"))
 		}
 		g.query(f.Body)
+		if !g.trusted {
+			f.Body = pipe(ask(enterName), f.Body)
+		}
 	}
 	g.patterns(q.Patterns)
 	g.term(q.Term)
@@ -437,7 +502,7 @@ func (g *guard) query(q *gojq.Query) {
 // reserved refuses names that begin with an underscore: gojq's own functions
 // under such names go past the guard.
 func (g *guard) reserved(name string) {
-	if strings.HasPrefix(name, "_") {
+	if strings.HasPrefix(name, "_") && !g.trusted {
 		g.fail("names that begin with _ are reserved: %s", clip(name, 40))
 	}
 }
@@ -575,6 +640,9 @@ func (g *guard) checked(f *gojq.Func) *gojq.Query {
 	eager, isLazy := lazy[f.Name]
 	for i := range args {
 		if isLazy && i == eager {
+			if strings.HasSuffix(f.Name, "sub") {
+				args[i] = pipe(args[i], ask(replaceName))
+			}
 			continue
 		}
 		bound = append(bound, call(fmt.Sprintf("$_%d", i)))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,7 +39,7 @@ const (
 
 func jsonTransform(refs tool.Refs) tool.Tool {
 	return tool.New(definition("json_transform", jsonTransformDoc), func(ctx context.Context, call tool.Call, in jsonTransformIn) (tool.Result, error) {
-		code, inputs, err := compileFilter(in.Filter)
+		f, err := compileFilter(ctx, in.Filter)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -55,10 +56,10 @@ func jsonTransform(refs tool.Refs) tool.Tool {
 		default:
 			raw = unpacked(raw)
 		}
-		if inputs.values, err = readValues(raw); err != nil {
+		if f.inputs.values, err = readValues(raw); err != nil {
 			return tool.Result{}, err
 		}
-		return runFilter(ctx, code, inputs)
+		return f.run()
 	})
 }
 
@@ -126,24 +127,31 @@ func (i *inputIter) Next() (any, bool) {
 	return v, true
 }
 
+// A filter is compiled for one run.
+type filter struct {
+	code   *gojq.Code
+	inputs *inputIter
+	meter  *meter
+}
+
 // compileFilter compiles a filter with guards against what it could do to the
 // process (see guard). It sees no environment and loads no modules.
-func compileFilter(filter string) (*gojq.Code, *inputIter, error) {
-	query, err := gojq.Parse(filter)
+func compileFilter(ctx context.Context, text string) (*filter, error) {
+	query, err := gojq.Parse(text)
 	if err != nil {
-		return nil, nil, filterError(filter, err)
+		return nil, filterError(text, err)
 	}
 	g := guard{}
 	g.query(query)
 	if g.err != nil {
-		return nil, nil, fmt.Errorf("filter: %w", g.err)
+		return nil, fmt.Errorf("filter: %w", g.err)
 	}
-	inputs := &inputIter{}
-	code, err := gojq.Compile(query, append(guardFunctions(), gojq.WithInputIter(inputs))...)
-	if err != nil {
-		return nil, nil, filterError(filter, err)
+	query.FuncDefs = append(slices.Clone(preludeDefs()), query.FuncDefs...)
+	f := &filter{inputs: &inputIter{}, meter: newMeter(ctx)}
+	if f.code, err = gojq.Compile(query, append(f.meter.functions(), gojq.WithInputIter(f.inputs))...); err != nil {
+		return nil, filterError(text, err)
 	}
-	return code, inputs, nil
+	return f, nil
 }
 
 // filterError says where the syntax of a filter breaks.
@@ -159,17 +167,16 @@ func filterError(filter string, err error) error {
 	return fmt.Errorf("filter: unexpected %q at position %d", clip(parse.Token, 40), utf8.RuneCountInString(filter[:at])+1)
 }
 
-// runFilter runs a filter on each input and gives the results as lines of JSON.
-func runFilter(ctx context.Context, code *gojq.Code, inputs *inputIter) (tool.Result, error) {
-	m := newMeter(ctx)
+// run runs the filter on each input and gives the results as lines of JSON.
+func (f *filter) run() (tool.Result, error) {
 	var out bytes.Buffer
 	results := 0
 	for n := 1; ; n++ {
-		input, ok := inputs.Next()
+		input, ok := f.inputs.Next()
 		if !ok {
 			break
 		}
-		for run := code.RunWithContext(m, input); ; {
+		for run := f.code.RunWithContext(f.meter, input); ; {
 			v, ok := run.Next()
 			if !ok {
 				break
@@ -179,7 +186,7 @@ func runFilter(ctx context.Context, code *gojq.Code, inputs *inputIter) (tool.Re
 				if errors.As(err, &halt) && halt.Value() == nil {
 					return jsonResult(out.Bytes(), results), nil
 				}
-				return tool.Result{}, runError(m, err, n, results)
+				return tool.Result{}, runError(f.meter, err, n, results)
 			}
 			line, err := encode(v)
 			if err != nil {
@@ -224,7 +231,7 @@ func runError(m *meter, err error, input, results int) error {
 	case m.Context.Err() != nil:
 		return m.Context.Err()
 	case m.spent():
-		return fmt.Errorf("the filter was stopped after %d million steps with %d results; select less, or bound it with limit(20; f)", maxSteps/1_000_000, results)
+		return fmt.Errorf("the filter was stopped after %d million steps with %d results; select less, or bound it with limit(20; f)", m.most/1_000_000, results)
 	}
 	text := clip(err.Error(), 300)
 	if input > 1 {

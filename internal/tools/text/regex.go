@@ -92,6 +92,8 @@ type search struct {
 	next *regexp.Regexp // the pattern after one character and anything
 	text string
 	size int // instructions
+
+	most int // maxAtOnce, less in tests
 }
 
 func newSearch(ctx context.Context, pattern, text string) (*search, error) {
@@ -111,7 +113,7 @@ func newSearch(ctx context.Context, pattern, text string) (*search, error) {
 	if size > maxProgram {
 		return nil, fmt.Errorf("pattern: its repetitions make it too large (%d instructions, the limit is %d)", size, maxProgram)
 	}
-	return &search{ctx: ctx, re: re, next: next, text: text, size: size}, nil
+	return &search{ctx: ctx, re: re, next: next, text: text, size: size, most: maxAtOnce}, nil
 }
 
 // programSize gives the instructions of a compiled pattern. Times the length of
@@ -151,7 +153,7 @@ func patternError(pattern string, err error) error {
 // it returns false.
 func (s *search) each(yield func(match []int) bool) error {
 	// Found all at once where even the worst case is quick.
-	if n := len(s.text) + 1; n*n/1024*s.size <= maxAtOnce/1024 {
+	if n := len(s.text) + 1; n*n/1024*s.size < s.most/1024 {
 		for _, m := range s.re.FindAllStringSubmatchIndex(s.text, -1) {
 			if !yield(m) {
 				break
@@ -199,7 +201,7 @@ func (s *search) from(pos int) ([]int, error) {
 
 func (s *search) find(re *regexp.Regexp, base int) ([]int, error) {
 	var m []int
-	if text := s.text[base:]; len(text)*s.size <= maxAtOnce/16 {
+	if text := s.text[base:]; len(text)*s.size <= s.most/16 {
 		m = re.FindStringSubmatchIndex(text)
 	} else {
 		r := &stream{ctx: s.ctx, text: text}
@@ -323,11 +325,11 @@ func (s *search) replace(template string) (tool.Result, error) {
 	return r, nil
 }
 
-var templateGroup = regexp.MustCompile(`\$(\$|\w+|\{\w*\}?)|\\(\d)`)
+var templateGroup = pattern(`\$(\$|\w+|\{\w*\}?)|\\(\d)`)
 
 // checkTemplate refuses what would silently insert nothing.
 func (s *search) checkTemplate(template string) error {
-	for _, m := range templateGroup.FindAllStringSubmatch(template, -1) {
+	for _, m := range templateGroup().FindAllStringSubmatch(template, -1) {
 		name := strings.Trim(m[1], "{}")
 		number, err := strconv.Atoi(name)
 		switch {

@@ -11,7 +11,9 @@ package text
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -49,6 +51,12 @@ func readRef(ctx context.Context, refs tool.Refs, call tool.Call, ref string) ([
 		return nil, fmt.Errorf("read %s: it has %d bytes, the limit is %d", ref, len(raw), maxInput)
 	}
 	return raw, nil
+}
+
+// pattern is a regular expression that is compiled when it is first used: some
+// are not cheap, and every start of the program would pay for all.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // clip shortens a text for a message to at most n characters.
