@@ -212,8 +212,10 @@ func (o *object) numbers() error {
 		keyword string
 		to      **bound
 	}{
-		{"minimum", &o.n.minimum}, {"maximum", &o.n.maximum},
-		{"exclusiveMinimum", &o.n.above}, {"exclusiveMaximum", &o.n.below},
+		{"minimum", &o.n.minimum},
+		{"maximum", &o.n.maximum},
+		{"exclusiveMinimum", &o.n.above},
+		{"exclusiveMaximum", &o.n.below},
 		{"multipleOf", &o.n.multiple},
 	} {
 		switch v := o.v[k.keyword].(type) {
@@ -246,10 +248,14 @@ func (o *object) counts() error {
 		keyword string
 		to      *limit
 	}{
-		{"minLength", &o.n.minLength}, {"maxLength", &o.n.maxLength},
-		{"minItems", &o.n.minItems}, {"maxItems", &o.n.maxItems},
-		{"minProperties", &o.n.minProperties}, {"maxProperties", &o.n.maxProperties},
-		{"minContains", &o.n.minContains}, {"maxContains", &o.n.maxContains},
+		{"minLength", &o.n.minLength},
+		{"maxLength", &o.n.maxLength},
+		{"minItems", &o.n.minItems},
+		{"maxItems", &o.n.maxItems},
+		{"minProperties", &o.n.minProperties},
+		{"maxProperties", &o.n.maxProperties},
+		{"minContains", &o.n.minContains},
+		{"maxContains", &o.n.maxContains},
 	} {
 		v, ok := o.v[k.keyword]
 		if !ok {

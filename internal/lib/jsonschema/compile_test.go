@@ -147,8 +147,10 @@ func TestHostileSchemasAreBounded(t *testing.T) {
 		{"doubles in not", `{"not":{"patternProperties":{"x":{"$ref":"#"},"^x":{"$ref":"#"}}}}`, deep, "too complex"},
 		{"contains of contains", `{"contains":{"$ref":"#"},"minContains":0}`, strings.Repeat("[", 190) + strings.Repeat("]", 190), ""},
 		{"slow pattern", `{"items":{"pattern":"(x+x+){1,50}y"}}`, `["` + strings.Repeat("x", 1<<20) + `"]`, "too complex"},
-		{"many forms of a large object", `{"allOf":[` + strings.Repeat(`{"propertyNames":{}},`, 4000) + `{}]}`,
-			`{` + manyKeys(2000) + `}`, "too complex"},
+		{
+			"many forms of a large object", `{"allOf":[` + strings.Repeat(`{"propertyNames":{}},`, 4000) + `{}]}`,
+			`{` + manyKeys(2000) + `}`, "too complex",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -203,8 +203,14 @@ func (k kinds) String() string {
 		kind kinds
 		name string
 	}{
-		{kindString, "string"}, {kindNumber, "number"}, {kindInteger, "integer"}, {kindFraction, "number"},
-		{kindBoolean, "boolean"}, {kindArray, "array"}, {kindObject, "object"}, {kindNull, "null"},
+		{kindString, "string"},
+		{kindNumber, "number"},
+		{kindInteger, "integer"},
+		{kindFraction, "number"},
+		{kindBoolean, "boolean"},
+		{kindArray, "array"},
+		{kindObject, "object"},
+		{kindNull, "null"},
 	} {
 		if k&t.kind == t.kind {
 			names = append(names, t.name)

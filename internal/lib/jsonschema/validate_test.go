@@ -16,21 +16,25 @@ func TestFaultsReadWell(t *testing.T) {
 		schema, value string
 		want          []string
 	}{
-		{`{"type":"object","properties":{"path":{"type":"string"},"from":{"type":"integer"}},"required":["path"],"additionalProperties":false}`,
+		{
+			`{"type":"object","properties":{"path":{"type":"string"},"from":{"type":"integer"}},"required":["path"],"additionalProperties":false}`,
 			`{"pth":1,"other":2,"from":1.5}`,
 			[]string{
 				`missing required field "path"`,
 				`unknown field "other"; allowed: from, path`,
 				`unknown field "pth"; did you mean "path"?`,
 				`from: expected integer, got number 1.5`,
-			}},
-		{`{"properties":{"items":{"items":{"properties":{"name":{"type":"string"}},"required":["id"]}}}}`,
+			},
+		},
+		{
+			`{"properties":{"items":{"items":{"properties":{"name":{"type":"string"}},"required":["id"]}}}}`,
 			`{"items":[{"id":1},{"id":2,"name":[]},{"name":{"a":1}}]}`,
 			[]string{
 				`items[1].name: expected string, got an empty array`,
 				`items[2]: missing required field "id"`,
 				`items[2].name: expected string, got an object of 1 field`,
-			}},
+			},
+		},
 		{`{"type":["string","null"]}`, `true`, []string{`expected string or null, got boolean true`}},
 		{`{"type":["number","integer"]}`, `"` + long + `"`, []string{`expected number, got string "` + strings.Repeat("é", 59) + `…"`}},
 		{`{"type":"integer"}`, strings.Repeat("9", 80) + ".5", []string{`expected integer, got number ` + strings.Repeat("9", 57) + `…`}},
@@ -57,8 +61,11 @@ func TestFaultsReadWell(t *testing.T) {
 		// A choice is explained by the form that was meant.
 		{`{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, `3`, []string{`expected string or array, got number 3`}},
 		{`{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, `["a",3]`, []string{`[1]: expected string, got number 3`}},
-		{`{"oneOf":[{"properties":{"kind":{"const":"a"},"n":{"type":"integer"}}},{"properties":{"kind":{"const":"b"},"n":{"type":"string"}}}]}`,
-			`{"kind":"b","n":1}`, []string{`n: expected string, got number 1`}},
+		{
+			`{"oneOf":[{"properties":{"kind":{"const":"a"},"n":{"type":"integer"}}},{"properties":{"kind":{"const":"b"},"n":{"type":"string"}}}]}`,
+			`{"kind":"b","n":1}`,
+			[]string{`n: expected string, got number 1`},
+		},
 		{`{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, []string{
 			`fits none of the 2 forms that are allowed: (1) missing required field "a"; (2) missing required field "b"`,
 		}},

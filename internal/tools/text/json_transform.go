@@ -22,7 +22,7 @@ var jsonTransformDoc string
 
 type jsonTransformIn struct {
 	Filter string          `json:"filter" jsonschema:"jq" min:"1" max:"4000"`
-	JSON   json.RawMessage `json:"json,omitempty"`
+	JSON   json.RawMessage `json:"json,omitempty" jsonschema:"value, or its text"`
 	Ref    string          `json:"ref,omitempty"`
 }
 
