@@ -242,8 +242,6 @@ var goclaw = policy{
 
 	limits: limits{exported: 30, function: 80, file: 600},
 	large: map[string]string{
-		"internal/lib/jsonschema/compile.go": "one walk over a schema, with a method for each group of keywords",
-
 		"internal/config":        "the settings, a type for each group of keys, so that one tree shows them all",
 		"internal/agent/session": "what the stores keep of a conversation and what is asked of it, in one vocabulary",
 		"internal/agent":         "the loop's interfaces, what passes between them, and the events that every front end reads",

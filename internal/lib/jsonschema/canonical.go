@@ -3,7 +3,6 @@ package jsonschema
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -42,7 +41,7 @@ func appendJSON(dst []byte, v any) []byte {
 		return append(dst, ']')
 	case map[string]any:
 		dst = append(dst, '{')
-		for i, key := range slices.Sorted(maps.Keys(v)) {
+		for i, key := range sortedKeys(v) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -53,6 +52,16 @@ func appendJSON(dst []byte, v any) []byte {
 		return append(dst, '}')
 	}
 	panic(fmt.Sprintf("jsonschema: %T is no decoded JSON value", v))
+}
+
+// sortedKeys is slices.Sorted(maps.Keys(m)) with a single allocation.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // appendString leaves everything readable: unlike encoding/json it does not

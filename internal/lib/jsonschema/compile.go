@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +22,8 @@ const (
 // older selects the older rules, where "$ref" hides what stands beside it).
 // References are followed inside the schema only: by JSON pointer, anchor or an
 // "$id" that it contains; a reference to anything else is an error and nothing
-// is ever loaded. "$dynamicRef" is followed like "$ref", which is the same
-// within one document.
+// is ever loaded. "$dynamicRef" and "$recursiveRef" are followed like "$ref",
+// which is the same where there is one "$id" at most, and an error elsewhere.
 //
 // "format" and the content keywords are notes, as 2020-12 has it. A "pattern"
 // that Go's linear-time regular expressions can't express is not checked: the
@@ -67,31 +66,6 @@ type compiler struct {
 	anchors map[string]string // "base#anchor" to JSON pointer
 	ids     map[string]string // base to JSON pointer
 	pending []reference
-}
-
-// A place is where in the document the compiler is.
-type place struct {
-	ptr  string // JSON pointer
-	base string // URI that references are relative to, without fragment
-	old  bool   // draft-07 or older
-}
-
-// A reference waits until the whole document is known.
-type reference struct {
-	from *node
-	to   string
-	at   place
-}
-
-func (p place) child(tokens ...string) place {
-	for _, t := range tokens {
-		p.ptr += "/" + strings.ReplaceAll(strings.ReplaceAll(t, "~", "~0"), "/", "~1")
-	}
-	return p
-}
-
-func (p place) errorf(format string, args ...any) error {
-	return fmt.Errorf("at %q: "+format, append([]any{"#" + p.ptr}, args...)...)
 }
 
 // compile gives the node of the subschema v at a place, the same one for the
@@ -190,148 +164,6 @@ type object struct {
 	hidden bool // a $ref of draft-07 hides everything else
 }
 
-// identify notes under which names the object can be referred to.
-func (o *object) identify() {
-	if s, ok := o.v["$schema"].(string); ok {
-		for _, old := range [...]string{"draft-03", "draft-04", "draft-06", "draft-07"} {
-			o.at.old = o.at.old || strings.Contains(s, old)
-		}
-	}
-	if !o.c.refs {
-		return
-	}
-	if o.c.ids == nil {
-		o.c.ids, o.c.anchors = map[string]string{"": ""}, map[string]string{}
-	}
-	if _, ref := o.v["$ref"]; ref && o.at.old {
-		return
-	}
-	if id, ok := o.v["$id"].(string); ok {
-		base, anchor, _ := strings.Cut(join(o.at.base, id), "#")
-		if base != o.at.base || o.at.ptr == "" {
-			o.at.base = base
-			o.c.ids[base] = o.at.ptr
-		}
-		if anchor != "" {
-			o.c.anchors[base+"#"+anchor] = o.at.ptr
-		}
-	}
-	for _, keyword := range [...]string{"$anchor", "$dynamicAnchor"} {
-		if anchor, ok := o.v[keyword].(string); ok {
-			o.c.anchors[o.at.base+"#"+anchor] = o.at.ptr
-		}
-	}
-}
-
-// join resolves a reference against a base; what is no URI stays as it is.
-func join(base, ref string) string {
-	b, err := url.Parse(base)
-	if err != nil {
-		return ref
-	}
-	r, err := url.Parse(ref)
-	if err != nil {
-		return ref
-	}
-	if base == "" {
-		return r.String()
-	}
-	if b.Opaque != "" && !r.IsAbs() { // urn:…#fragment
-		b.Fragment, b.RawFragment = r.Fragment, r.RawFragment
-		return b.String()
-	}
-	return b.ResolveReference(r).String()
-}
-
-func (o *object) refs() error {
-	for _, keyword := range [...]string{"$ref", "$dynamicRef", "$recursiveRef"} {
-		v, ok := o.v[keyword]
-		if !ok {
-			continue
-		}
-		to, ok := v.(string)
-		if !ok {
-			return o.wrong(keyword, "a string")
-		}
-		if keyword == "$ref" && o.at.old {
-			o.hidden = true
-			o.c.pending = append(o.c.pending, reference{o.n, to, o.at})
-			break
-		}
-		from := o.c.node()
-		o.n.all = append(o.n.all, from)
-		o.c.pending = append(o.c.pending, reference{from, to, o.at})
-	}
-	// Definitions are compiled where they stand, so that their anchors are
-	// known and a broken one is found although nothing refers to it yet.
-	for _, keyword := range [...]string{"$defs", "definitions"} {
-		if _, err := o.table(keyword); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// resolve connects the references. Doing so can meet new subschemas, at places
-// that no keyword leads to, with new references.
-func (c *compiler) resolve() error {
-	for len(c.pending) > 0 {
-		r := c.pending[0]
-		c.pending = c.pending[1:]
-		base, fragment, _ := strings.Cut(join(r.at.base, r.to), "#")
-		root, ok := c.ids[base]
-		if !ok {
-			return r.at.errorf("%s refers to something outside of this schema, which is never loaded", quote(r.to))
-		}
-		if plain, err := url.PathUnescape(fragment); err == nil {
-			fragment = plain
-		}
-		at := place{ptr: root, base: base, old: r.at.old}
-		if fragment != "" && fragment[0] != '/' {
-			if at.ptr, ok = c.anchors[base+"#"+fragment]; !ok {
-				return r.at.errorf("%s refers to an anchor that isn't there", quote(r.to))
-			}
-		} else {
-			at.ptr += fragment
-		}
-		v, ok := lookup(c.doc, at.ptr)
-		if !ok {
-			return r.at.errorf("%s refers to something that isn't there", quote(r.to))
-		}
-		var err error
-		if r.from.ref, err = c.compile(v, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func lookup(v any, ptr string) (any, bool) {
-	for ptr != "" {
-		token := ptr[1:]
-		if i := strings.IndexByte(token, '/'); i >= 0 {
-			token, ptr = token[:i], token[i:]
-		} else {
-			ptr = ""
-		}
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		var ok bool
-		switch parent := v.(type) {
-		case map[string]any:
-			v, ok = parent[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if ok = err == nil && i >= 0 && i < len(parent); ok {
-				v = parent[i]
-			}
-		}
-		if !ok {
-			return nil, false
-		}
-	}
-	return v, true
-}
-
 func (o *object) values() error {
 	switch t := o.v["type"].(type) {
 	case nil:
@@ -380,8 +212,10 @@ func (o *object) numbers() error {
 		keyword string
 		to      **bound
 	}{
-		{"minimum", &o.n.minimum}, {"maximum", &o.n.maximum},
-		{"exclusiveMinimum", &o.n.above}, {"exclusiveMaximum", &o.n.below},
+		{"minimum", &o.n.minimum},
+		{"maximum", &o.n.maximum},
+		{"exclusiveMinimum", &o.n.above},
+		{"exclusiveMaximum", &o.n.below},
 		{"multipleOf", &o.n.multiple},
 	} {
 		switch v := o.v[k.keyword].(type) {
@@ -414,10 +248,14 @@ func (o *object) counts() error {
 		keyword string
 		to      *limit
 	}{
-		{"minLength", &o.n.minLength}, {"maxLength", &o.n.maxLength},
-		{"minItems", &o.n.minItems}, {"maxItems", &o.n.maxItems},
-		{"minProperties", &o.n.minProperties}, {"maxProperties", &o.n.maxProperties},
-		{"minContains", &o.n.minContains}, {"maxContains", &o.n.maxContains},
+		{"minLength", &o.n.minLength},
+		{"maxLength", &o.n.maxLength},
+		{"minItems", &o.n.minItems},
+		{"maxItems", &o.n.maxItems},
+		{"minProperties", &o.n.minProperties},
+		{"maxProperties", &o.n.maxProperties},
+		{"minContains", &o.n.minContains},
+		{"maxContains", &o.n.maxContains},
 	} {
 		v, ok := o.v[k.keyword]
 		if !ok {
@@ -447,15 +285,49 @@ func (o *object) counts() error {
 	return nil
 }
 
-func compilePattern(s string) (*regexp.Regexp, error) {
+func compilePattern(s string) (*pattern, error) {
 	if len(s) > maxPattern {
 		return nil, fmt.Errorf("it has more than %d bytes", maxPattern)
 	}
-	return regexp.Compile(unicodeEscape.ReplaceAllString(s, `$1\x{$2}`))
+	s = goEscapes(s)
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	match, err := regexp.Compile(s)
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{match, len(prog.Inst)}, nil
 }
 
-// unicodeEscape finds ECMAScript's \uXXXX, which Go writes \x{XXXX}.
-var unicodeEscape = regexp.MustCompile(`((?:^|[^\\])(?:\\\\)*)\\u([0-9a-fA-F]{4})`)
+// goEscapes writes ECMAScript's \uXXXX as Go's \x{XXXX}.
+func goEscapes(s string) string {
+	if !strings.Contains(s, `\u`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		if hex := s[i+2:]; s[i+1] == 'u' && len(hex) >= 4 {
+			if _, err := strconv.ParseUint(hex[:4], 16, 16); err == nil {
+				b.WriteString(`\x{` + hex[:4] + `}`)
+				i += 5
+				continue
+			}
+		}
+		b.WriteString(s[i : i+2])
+		i++
+	}
+	return b.String()
+}
 
 func (o *object) lists() (err error) {
 	for _, keyword := range [...]string{"prefixItems", "items"} {
@@ -487,7 +359,7 @@ func (o *object) members() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, p := range slices.Sorted(maps.Keys(patterns)) {
+	for _, p := range sortedKeys(patterns) {
 		match, err := compilePattern(p)
 		if err != nil {
 			return o.at.child("patternProperties", p).errorf("%w", err)
@@ -515,7 +387,7 @@ func (o *object) members() (err error) {
 		if !ok {
 			return o.wrong(keyword, "an object")
 		}
-		for _, name := range slices.Sorted(maps.Keys(table)) {
+		for _, name := range sortedKeys(table) {
 			n := need{name: name}
 			if _, list := table[name].([]any); list || keyword == "dependentRequired" {
 				n.required, err = o.names(table[name], keyword)
@@ -597,7 +469,7 @@ func (o *object) table(keyword string) (map[string]*node, error) {
 		return nil, o.wrong(keyword, "an object")
 	}
 	nodes := make(map[string]*node, len(table))
-	for _, name := range slices.Sorted(maps.Keys(table)) {
+	for _, name := range sortedKeys(table) {
 		var err error
 		if nodes[name], err = o.c.compile(table[name], o.at.child(keyword, name)); err != nil {
 			return nil, err

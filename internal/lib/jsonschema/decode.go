@@ -399,7 +399,7 @@ func (d *decoder) escape(b *strings.Builder) error {
 			return err
 		}
 		if utf16.IsSurrogate(r) {
-			if d.pos+1 >= len(d.src) {
+			if left := len(d.src) - d.pos; left == 0 || left == 1 && d.src[d.pos] == '\\' {
 				return d.cut("a string is not closed")
 			}
 			low := rune(-1)

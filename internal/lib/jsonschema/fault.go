@@ -3,7 +3,6 @@ package jsonschema
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,7 +133,7 @@ func (f *findings) addUnknown(r *run, key string, known map[string]*node) {
 		return
 	}
 	const most = 12
-	names := slices.Sorted(maps.Keys(known))
+	names := sortedKeys(known)
 	hint := ""
 	if name := closest(key, names); name != "" {
 		hint = "; did you mean " + quote(name) + "?"
@@ -204,8 +203,14 @@ func (k kinds) String() string {
 		kind kinds
 		name string
 	}{
-		{kindString, "string"}, {kindNumber, "number"}, {kindInteger, "integer"}, {kindFraction, "number"},
-		{kindBoolean, "boolean"}, {kindArray, "array"}, {kindObject, "object"}, {kindNull, "null"},
+		{kindString, "string"},
+		{kindNumber, "number"},
+		{kindInteger, "integer"},
+		{kindFraction, "number"},
+		{kindBoolean, "boolean"},
+		{kindArray, "array"},
+		{kindObject, "object"},
+		{kindNull, "null"},
 	} {
 		if k&t.kind == t.kind {
 			names = append(names, t.name)

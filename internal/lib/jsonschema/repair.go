@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -126,7 +125,7 @@ func (m *mender) value(by []*node, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		by = conditions(by, kindObject)
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		for _, key := range sortedKeys(v) {
 			m.member(by, v, key)
 		}
 	case []any:
@@ -162,7 +161,7 @@ func (m *mender) member(by []*node, obj map[string]any, key string) {
 			inner = append(inner, named)
 		}
 		for _, p := range n.patterns {
-			if p.match.MatchString(key) {
+			if m.matches(p.match, key) {
 				named = p.node
 				inner = append(inner, named)
 			}

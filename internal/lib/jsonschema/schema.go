@@ -71,7 +71,7 @@ type node struct {
 	minProperties, maxProperties limit
 	minContains, maxContains     limit
 	unique                       bool
-	pattern                      *regexp.Regexp
+	pattern                      *pattern
 
 	prefix   []*node
 	items    *node
@@ -103,8 +103,15 @@ type bound struct {
 	rat  *big.Rat
 }
 
+// A pattern is a regular expression and its size in instructions, which times
+// the length of a string bounds the work of matching.
+type pattern struct {
+	*regexp.Regexp
+	size int
+}
+
 type patternNode struct {
-	match *regexp.Regexp
+	match *pattern
 	node  *node
 }
 

@@ -15,7 +15,6 @@ const (
 	maxSteps  = 2_000_000 // subschemas applied, and values compared
 	maxNested = 1_000     // subschemas and values inside each other
 	maxFaults = 20        // reported; the rest is counted
-	maxMatch  = 256 << 10 // bytes of a string that is held against a pattern
 )
 
 // Validate reports everything that is wrong with a value as [Decode] gives it
@@ -237,15 +236,16 @@ func (r *run) text(n *node, v string, f *findings) bool {
 	if n.pattern == nil {
 		return ok
 	}
-	if len(v) > maxMatch {
-		f.add(r, byOther, "has %d bytes, more than the %d that can be checked against its pattern", len(v), maxMatch)
-		return false
-	}
-	if r.spend(len(v)/64) && !n.pattern.MatchString(v) {
+	if !r.matches(n.pattern, v) && r.stopped == "" {
 		f.add(r, byOther, "%s doesn't match the pattern %s", quote(v), clip(n.pattern.String()))
 		return false
 	}
 	return ok
+}
+
+// matches spends in proportion to what a pattern can cost.
+func (r *run) matches(p *pattern, s string) bool {
+	return r.spend(1+len(s)*p.size/16) && p.MatchString(s)
 }
 
 // count holds a number of things against two limits.
@@ -353,17 +353,20 @@ func (r *run) object(n *node, v map[string]any, f *findings, m *marks) bool {
 			f.add(r, byMissing, "missing required field %s", quote(name))
 		}
 	}
-	keys := slices.Sorted(maps.Keys(v))
+	if n.properties == nil && n.patterns == nil && n.additional == nil && n.names == nil {
+		return r.needs(n, v, f, m) && ok
+	}
+	if !r.spend(len(v)) {
+		return false
+	}
+	keys := sortedKeys(v)
 	if r.unknown(n, keys, f) {
 		ok = false
 	}
 	for _, key := range keys {
 		by, patterned := n.properties[key], false
 		for _, p := range n.patterns {
-			if !r.spend(1 + len(key)/64) {
-				return false
-			}
-			if p.match.MatchString(key) {
+			if r.matches(p.match, key) {
 				patterned = true
 				ok = r.into(step{key: key}, p.node, v[key], f) && ok
 			}
@@ -395,7 +398,7 @@ func (r *run) unknown(n *node, keys []string, f *findings) bool {
 	}
 	any := false
 	for _, key := range keys {
-		if n.properties[key] != nil || slices.ContainsFunc(n.patterns, func(p patternNode) bool { return p.match.MatchString(key) }) {
+		if n.properties[key] != nil || slices.ContainsFunc(n.patterns, func(p patternNode) bool { return r.matches(p.match, key) }) {
 			continue
 		}
 		any = true
@@ -504,7 +507,7 @@ func (r *run) rest(n *node, v any, f *findings, m *marks) bool {
 		if n.restP == nil {
 			break
 		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		for _, key := range sortedKeys(v) {
 			if m.keys[key] {
 				continue
 			}
