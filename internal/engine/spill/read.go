@@ -14,15 +14,15 @@ import (
 
 // ReadArgs are the arguments of read_output.
 type ReadArgs struct {
-	Ref     string `json:"ref" jsonschema:"the ref in the header of the large output"`
-	Mode    string `json:"mode,omitempty" enum:"head,tail,lines,search,path,rows,stats" default:"head" jsonschema:"how to read"`
-	Query   string `json:"query,omitempty" jsonschema:"search: what to find. path: jq (json, jsonl), a CSS selector (html) or XPath (xml)"`
-	Regex   bool   `json:"regex,omitempty" jsonschema:"search: query is a regular expression (RE2), matched line by line"`
-	Context int    `json:"context,omitempty" min:"0" max:"50" jsonschema:"search: lines to show around a match"`
-	From    int    `json:"from,omitempty" jsonschema:"first line (lines), record (rows), match (search), result (path) or character (head); from 1, negative from the end"`
-	To      int    `json:"to,omitempty" jsonschema:"last one, inclusive"`
-	Columns []any  `json:"columns,omitempty" jsonschema:"rows: the columns wanted, by name or number from 1"`
-	Filter  string `json:"filter,omitempty" jsonschema:"rows: which ones, such as amount > 100 and name contains 'x'"`
+	Ref     string `json:"ref" jsonschema:"from the header"`
+	Mode    string `json:"mode,omitempty" enum:"head,tail,lines,search,path,rows,stats" default:"head"`
+	Query   string `json:"query,omitempty" jsonschema:"what to find, or the path"`
+	Regex   bool   `json:"regex,omitempty" jsonschema:"query is RE2, per line"`
+	Context int    `json:"context,omitempty" min:"0" max:"50" jsonschema:"lines around a match"`
+	From    int    `json:"from,omitempty" jsonschema:"first line, record, match or result; from 1, negative from the end"`
+	To      int    `json:"to,omitempty" jsonschema:"last, included"`
+	Columns []any  `json:"columns,omitempty" jsonschema:"names or numbers from 1"`
+	Filter  string `json:"filter,omitempty" jsonschema:"amount > 100 and name contains 'x'"`
 }
 
 // fitting lists the modes that read a type, the likeliest first.
