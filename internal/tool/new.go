@@ -76,7 +76,7 @@ func (t *touching[In]) Touches(call Call) []Touch {
 	if err != nil {
 		// The arguments are valid by then, so this can't be; if it is, the
 		// call is held to touch everything.
-		return []Touch{{Name: "", Write: true}}
+		return []Touch{Everything}
 	}
 	return t.touches(call, in)
 }

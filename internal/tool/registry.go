@@ -64,7 +64,7 @@ type Entry struct {
 type Note struct {
 	Tool   string // canonical name, as far as one is known
 	Owner  Owner
-	State  string // where it stopped: installed, discovered, registered
+	State  string // the first state that it did not reach: installed, discovered, registered
 	Reason string
 	Fix    string
 }

@@ -56,10 +56,20 @@ type Effect struct {
 
 // Apply returns s changed by effects, in order. s itself stays as it is.
 func (s State) Apply(effects ...Effect) State {
+	own := false // s.Files is a copy that may be changed
 	for _, e := range effects {
 		switch e.Kind {
 		case FileSeen:
-			s.Files = seen(s.Files, e.Key, e.Value)
+			if !own {
+				s.Files, own = append(make([]SeenFile, 0, len(s.Files)+len(effects)), s.Files...), true
+			}
+			s.Files = slices.DeleteFunc(s.Files, func(f SeenFile) bool { return f.Path == e.Key })
+			if e.Value != "" {
+				s.Files = append(s.Files, SeenFile{Path: e.Key, Digest: e.Value})
+			}
+			if len(s.Files) > maxSeenFiles {
+				s.Files = s.Files[len(s.Files)-maxSeenFiles:]
+			}
 		case PlanMode:
 			s.Plan = e.Value == "on"
 		case ToolAdded:
@@ -69,22 +79,6 @@ func (s State) Apply(effects ...Effect) State {
 		}
 	}
 	return s
-}
-
-func seen(files []SeenFile, path, digest string) []SeenFile {
-	out := make([]SeenFile, 0, len(files)+1)
-	for _, f := range files {
-		if f.Path != path {
-			out = append(out, f)
-		}
-	}
-	if digest != "" {
-		out = append(out, SeenFile{Path: path, Digest: digest})
-	}
-	if len(out) > maxSeenFiles {
-		out = out[len(out)-maxSeenFiles:]
-	}
-	return out
 }
 
 // Digest is the digest of the file at path when the session last saw it.

@@ -36,12 +36,16 @@ type Tool interface {
 // A tool that is no Toucher touches nothing when it is read-only and isn't
 // cached, else everything.
 type Toucher interface {
+	// Touches is asked on the loop's goroutine and must not block. The call
+	// has no host yet.
 	Touches(call Call) []Touch
 }
 
 // Binder is a factory: given the facts of a run it returns the tool for that
 // run, or a reason why there is none.
 type Binder interface {
+	// Bind is asked for each request and must not block, nor start anything.
+	// The tool is the one that was registered, by its definition.
 	Bind(s Scope, t llm.Target) (Tool, string)
 }
 
@@ -85,14 +89,6 @@ type Traits struct {
 	KeepResult   bool // the result is stored under a ref even when it is small
 
 	Timeout time.Duration // 0 means the configured default
-}
-
-// Touch is a thing that a call reads or writes, by name: "file:a/b", "file:"
-// for the whole workspace, "db:sales", "net:host". Two touches conflict when
-// one of them writes and one name is a prefix of the other by whole segments.
-type Touch struct {
-	Name  string `json:"name"`
-	Write bool   `json:"write,omitempty"`
 }
 
 // Call is one call as a tool gets it.
