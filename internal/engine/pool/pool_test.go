@@ -1,0 +1,431 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/goclaw/goclaw/internal/engine/pool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// handIn gives the pool n tasks as a caller does who keeps to the bound.
+func handIn(t *testing.T, p *pool.Pool, session string, n int, run func(i int)) {
+	t.Helper()
+	for i := range n {
+		task, err := p.Submit(session, func() { run(i) })
+		if err != nil {
+			t.Errorf("hand in task %d of %s: %v", i, session, err)
+			return
+		}
+		if place := task.Place(); place != nil {
+			<-place
+		}
+	}
+}
+
+func closed(t *testing.T, p *pool.Pool) {
+	t.Helper()
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := p.Stats(); s != (pool.Stats{}) {
+		t.Errorf("a closed pool still counts %+v", s)
+	}
+}
+
+func TestSixteenSecondsOfWorkTakeTwo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{})
+		begin := time.Now()
+		handIn(t, p, "s", 16, func(int) { time.Sleep(time.Second) })
+		closed(t, p)
+		if took := time.Since(begin); took != 2*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestFullQueueMakesTheCallerWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{Workers: 2, Queue: 3})
+		handIn(t, p, "s", 5, func(int) { time.Sleep(time.Second) })
+		if got, want := p.Stats(), (pool.Stats{Busy: 2, Queued: 3}); got != want {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+		begin := time.Now()
+		var done atomic.Int32
+		handIn(t, p, "s", 200, func(int) {
+			done.Add(1)
+			time.Sleep(time.Second)
+		})
+		// 205 tasks; the last is placed when no more than 2 run and 3 wait.
+		if took := time.Since(begin); took != 100*time.Second {
+			t.Errorf("the caller waited %v", took)
+		}
+		closed(t, p)
+		if done.Load() != 200 {
+			t.Errorf("%d of 200 ran", done.Load())
+		}
+	})
+}
+
+func TestNeverMoreThanTheWorkers(t *testing.T) {
+	t.Parallel()
+	p := pool.New(pool.Options{Workers: 3, Queue: 2})
+	var now, most, ran atomic.Int32
+	var callers sync.WaitGroup
+	for s := range 10 {
+		callers.Go(func() {
+			handIn(t, p, fmt.Sprint(s), 50, func(int) {
+				n := now.Add(1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				runtime.Gosched()
+				now.Add(-1)
+				ran.Add(1)
+			})
+		})
+	}
+	callers.Wait()
+	closed(t, p)
+	if most.Load() > 3 || ran.Load() != 500 {
+		t.Errorf("%d ran at once, %d in all", most.Load(), ran.Load())
+	}
+}
+
+func TestTasksOfASessionStartInOrder(t *testing.T) {
+	t.Parallel()
+	p := pool.New(pool.Options{Workers: 1})
+	var order []int // written by the one worker only
+	handIn(t, p, "s", 100, func(i int) { order = append(order, i) })
+	closed(t, p)
+	for i, got := range order {
+		if got != i {
+			t.Fatalf("position %d ran task %d", i, got)
+		}
+	}
+}
+
+// A session that came first with a lot of work does not hold up the others.
+func TestFairShares(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{})
+		go handIn(t, p, "greedy", 200, func(int) { time.Sleep(time.Second) })
+		synctest.Wait()
+		begin := time.Now()
+		var late sync.WaitGroup
+		for s := range 4 {
+			late.Go(func() {
+				var done sync.WaitGroup
+				done.Add(2)
+				handIn(t, p, fmt.Sprint("late", s), 2, func(int) {
+					time.Sleep(time.Second)
+					done.Done()
+				})
+				done.Wait()
+			})
+		}
+		late.Wait()
+		// Workers are free after one second; then each of the four gets one of
+		// its two tasks through each second, whatever the greedy one has
+		// waiting.
+		if took := time.Since(begin); took > 3*time.Second {
+			t.Errorf("the late sessions waited %v", took)
+		}
+		time.Sleep(time.Minute)
+		closed(t, p)
+	})
+}
+
+func TestThousandCallsOfFiftySessions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const sessions, calls = 50, 20
+		p := pool.New(pool.Options{Workers: 10})
+		var mu sync.Mutex
+		begun, most := map[string]int{}, 0
+		var callers sync.WaitGroup
+		for s := range sessions {
+			name := fmt.Sprint("s", s)
+			callers.Go(func() {
+				handIn(t, p, name, calls, func(int) {
+					mu.Lock()
+					begun[name]++
+					least := calls
+					for s := range sessions {
+						least = min(least, begun[fmt.Sprint("s", s)])
+					}
+					most = max(most, begun[name]-least)
+					mu.Unlock()
+					time.Sleep(time.Second)
+				})
+			})
+		}
+		callers.Wait()
+		closed(t, p)
+		for s := range sessions {
+			if n := begun[fmt.Sprint("s", s)]; n != calls {
+				t.Errorf("session %d ran %d of %d", s, n, calls)
+			}
+		}
+		// With everybody waiting nobody runs ahead by more than the tasks that
+		// had a place before the others came.
+		if most > 2+64/sessions+10 {
+			t.Errorf("one session was %d calls ahead of another", most)
+		}
+	})
+}
+
+func TestCancelledTasksLeaveAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{Workers: 1, Queue: 1})
+		release := make(chan struct{})
+		must := func(task *pool.Task, err error) *pool.Task {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return task
+		}
+		running := must(p.Submit("a", func() { <-release }))
+		queued := must(p.Submit("a", func() { t.Error("a cancelled task ran") }))
+		blocked := must(p.Submit("b", func() {}))
+		last := must(p.Submit("c", func() { t.Error("a cancelled task ran") }))
+		synctest.Wait()
+		if got, want := p.Stats(), (pool.Stats{Busy: 1, Queued: 1, Blocked: 2}); got != want {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+		if running.Cancel() {
+			t.Error("a running task was cancelled")
+		}
+		if !last.Cancel() || !queued.Cancel() || queued.Cancel() {
+			t.Error("a waiting task is cancelled once")
+		}
+		<-blocked.Place() // it got the place
+		if got, want := p.Stats(), (pool.Stats{Busy: 1, Queued: 1}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		close(release)
+		closed(t, p)
+	})
+}
+
+func TestTasksThatBreakKeepTheWorkers(t *testing.T) {
+	t.Parallel()
+	p := pool.New(pool.Options{Workers: 2, Log: quiet()})
+	var ran atomic.Int32
+	handIn(t, p, "s", 30, func(i int) {
+		switch i % 3 {
+		case 0:
+			panic("broken")
+		case 1:
+			runtime.Goexit()
+		}
+		ran.Add(1)
+	})
+	if err := p.Aside(func() { panic("broken") }); err != nil {
+		t.Error(err)
+	}
+	closed(t, p)
+	if ran.Load() != 10 {
+		t.Errorf("%d of 10 sound tasks ran", ran.Load())
+	}
+}
+
+// Tasks that wait for other tasks take no worker, so no depth deadlocks.
+func TestAsideTakesNoWorker(t *testing.T) {
+	t.Parallel()
+	p := pool.New(pool.Options{Workers: 1})
+	var nest func(depth int, done func())
+	nest = func(depth int, done func()) {
+		if depth == 0 {
+			if _, err := p.Submit("s", done); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		if err := p.Aside(func() {
+			inner := make(chan struct{})
+			nest(depth-1, func() { close(inner) })
+			<-inner
+			done()
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	all := make(chan struct{})
+	nest(20, func() { close(all) })
+	<-all
+	closed(t, p)
+}
+
+func TestCloseRefusesAndWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{Workers: 1})
+		release := make(chan struct{})
+		handIn(t, p, "s", 2, func(int) { <-release })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := p.Close(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 tasks running, 1 waiting") {
+			t.Errorf("got %v", err)
+		}
+		if _, err := p.Submit("s", func() {}); !errors.Is(err, pool.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+		if err := p.Aside(func() {}); !errors.Is(err, pool.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+		close(release)
+		closed(t, p)
+	})
+}
+
+func TestContain(t *testing.T) {
+	t.Parallel()
+	p := pool.New(pool.Options{})
+	got, err := pool.Contain(t.Context(), p, 0, func() string { return "fine" })
+	if got != "fine" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err = pool.Contain(t.Context(), p, 0, func() string { panic("broken") })
+	var broken *pool.Panic
+	if !errors.As(err, &broken) || broken.Value != "broken" || !strings.Contains(string(broken.Stack), "TestContain") {
+		t.Errorf("got %v", err)
+	}
+	_, err = pool.Contain(t.Context(), p, 0, func() string { runtime.Goexit(); return "" })
+	if !errors.Is(err, pool.ErrExited) {
+		t.Errorf("got %v", err)
+	}
+	closed(t, p)
+}
+
+func TestContainLeavesBehindWhatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{Workers: 1, Abandoned: 2})
+		release := make(chan struct{})
+		limited := func(f func() int) (int, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return pool.Contain(ctx, p, 100*time.Millisecond, f)
+		}
+		begin := time.Now()
+		for range 2 {
+			if _, err := limited(func() int { <-release; return 1 }); !errors.Is(err, pool.ErrAbandoned) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if took := time.Since(begin); took != 2200*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if _, err := limited(func() int { return 1 }); !errors.Is(err, pool.ErrExhausted) {
+			t.Errorf("got %v", err)
+		}
+		if n := p.Stats().Abandoned; n != 2 {
+			t.Errorf("%d left behind", n)
+		}
+		close(release)
+		synctest.Wait()
+		if n, err := limited(func() int { return 7 }); n != 7 || err != nil {
+			t.Errorf("got %d, %v once they had ended", n, err)
+		}
+		closed(t, p)
+	})
+}
+
+func TestContainTakesWhatComesWithinGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		n, err := pool.Contain(ctx, p, 100*time.Millisecond, func() int {
+			<-ctx.Done()
+			time.Sleep(50 * time.Millisecond)
+			return 7
+		})
+		if n != 7 || err != nil {
+			t.Errorf("got %d, %v", n, err)
+		}
+		closed(t, p)
+	})
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	for _, workers := range []int{1, 8} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			p := pool.New(pool.Options{Workers: workers})
+			b.ReportAllocs()
+			for b.Loop() {
+				t, err := p.Submit("s", func() {})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if place := t.Place(); place != nil {
+					<-place
+				}
+			}
+			if err := p.Close(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkSessions shows that the cost of a task hardly grows with the number
+// of sessions that compete.
+func BenchmarkSessions(b *testing.B) {
+	for _, n := range []int{1, 50, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			p := pool.New(pool.Options{Queue: n})
+			names := make([]string, n)
+			for i := range names {
+				names[i] = fmt.Sprint("session", i)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				t, err := p.Submit(names[i%n], func() {})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if place := t.Place(); place != nil {
+					<-place
+				}
+			}
+			if err := p.Close(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+func BenchmarkContain(b *testing.B) {
+	p := pool.New(pool.Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := pool.Contain(b.Context(), p, 0, func() int { return 1 }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
