@@ -1,0 +1,154 @@
+package surface
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goclaw/goclaw/internal/lib/nearest"
+	"github.com/goclaw/goclaw/internal/lib/source"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Diagnosis tells of something in a policy that does not do what its author
+// must have meant. It is never an error: what an entry selects can come and go
+// while the program runs.
+type Diagnosis struct {
+	Entry   string     `json:"entry"`             // as it was written
+	Problem string     `json:"problem"`           // one sentence
+	Nearest []string   `json:"nearest,omitempty"` // what may have been meant
+	Where   source.Pos `json:"where,omitzero"`
+}
+
+func (d Diagnosis) String() string {
+	s := d.Problem
+	if len(d.Nearest) > 0 {
+		s += "; nearest: " + strings.Join(d.Nearest, ", ")
+	}
+	if !d.Where.IsZero() {
+		s = d.Where.String() + ": " + s
+	}
+	return s
+}
+
+// Diagnose checks the entries of all lists against the tools of cat, in the
+// order of the rules.
+func (d *Decider) Diagnose(cat *tool.Catalog) []Diagnosis {
+	d.mu.Lock()
+	p := d.policies
+	d.mu.Unlock()
+	c := checker{cat: cat}
+	for _, r := range p.order() {
+		if r.kind == profiles {
+			c.profile(r.policy.Profile)
+			continue
+		}
+		c.list(r.policy.Allow)
+		c.list(r.policy.AlsoAllow)
+		c.list(r.policy.Deny)
+		c.also(r.policy)
+	}
+	return c.found
+}
+
+// maxNearest is how many names a diagnosis proposes.
+const maxNearest = 3
+
+type checker struct {
+	cat   *tool.Catalog
+	found []Diagnosis
+}
+
+func (c *checker) add(entry source.Text, near []string, format string, args ...any) {
+	c.found = append(c.found, Diagnosis{
+		Entry: entry.Value, Problem: fmt.Sprintf(format, args...), Nearest: near, Where: entry.Pos,
+	})
+}
+
+func (c *checker) profile(p source.Text) {
+	if _, ok := Profiles[p.Value]; ok {
+		return
+	}
+	names := slices.Sorted(maps.Keys(Profiles))
+	near := nearest.Names(p.Value, names, maxNearest)
+	if len(near) == 0 {
+		near = names
+	}
+	c.add(p, near, "there is no profile %q, so only core and internal tools pass", p.Value)
+}
+
+func (c *checker) list(entries []source.Text) {
+	for _, entry := range entries {
+		s := parseSelector(entry.Value)
+		if slices.ContainsFunc(c.cat.Entries, s.matches) {
+			continue
+		}
+		switch s.form {
+		case exact:
+			c.name(entry, s.text)
+		case pattern:
+			c.add(entry, nil, "the pattern %q matches no tool", entry.Value)
+		case group:
+			if !slices.Contains(Groups, s.text) {
+				c.add(entry, prefixed("group:", nearest.Names(s.text, Groups, maxNearest)), "there is no group %q", entry.Value)
+			}
+		case plugin:
+			c.add(entry, c.owners("plugin:", s.text), "no plugin of that name has a tool")
+		case server:
+			c.add(entry, c.owners("mcp:", s.text), "no MCP server of that name has a tool")
+		}
+	}
+}
+
+func (c *checker) name(entry source.Text, name string) {
+	if name == "" {
+		c.add(entry, nil, "an empty entry selects nothing")
+		return
+	}
+	for _, n := range c.cat.Notes {
+		if n.Tool == name {
+			c.add(entry, nil, "the tool %s never came to be: %s", name, n.Reason)
+			return
+		}
+	}
+	c.add(entry, nearest.Names(name, tool.Names(c.cat.Entries), maxNearest), "there is no tool %q", name)
+}
+
+// also tells of entries of an also_allow list that have nothing to add to.
+func (c *checker) also(p Policy) {
+	if len(p.Allow) > 0 || p.Profile.Value != "" && p.Profile.Value != "full" {
+		return
+	}
+	for _, entry := range p.AlsoAllow {
+		s := parseSelector(entry.Value)
+		some, optional := false, false
+		for _, e := range c.cat.Entries {
+			if s.matches(e) {
+				some = true
+				optional = optional || e.Def.Optional && s.names()
+			}
+		}
+		if some && !optional {
+			c.add(entry, nil, "it adds nothing: beside it stands no profile and no allow list, and it names no optional tool")
+		}
+	}
+}
+
+func (c *checker) owners(prefix, id string) []string {
+	var ids []string
+	for _, e := range c.cat.Entries {
+		if rest, ok := strings.CutPrefix(ownerSelector(e.Owner), prefix); ok {
+			ids = append(ids, rest)
+		}
+	}
+	slices.Sort(ids)
+	return prefixed(prefix, nearest.Names(id, slices.Compact(ids), maxNearest))
+}
+
+func prefixed(prefix string, names []string) []string {
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+	return names
+}

@@ -1,0 +1,194 @@
+package surface_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/lib/source"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+var names = []string{"a", "aa", "ab", "b", "b_a", "c", "c_d", "d"}
+
+// entries are what a list may hold; entries that name an optional tool are
+// among them.
+var entries = append([]string{
+	"*", "a*", "?", "*_*", "group:fs", "group:web", "group:plugins", "group:mcp", "plugin:p", "mcp:m", "", "zzz", "A",
+}, names...)
+
+func drawList(t *rapid.T, label string) []source.Text {
+	var out []source.Text
+	for i, e := range rapid.SliceOfN(rapid.SampledFrom(entries), 0, 4).Draw(t, label) {
+		out = append(out, source.Text{Value: e, Pos: source.Pos{Key: fmt.Sprintf("%s[%d]", label, i), File: "config.yaml", Line: i + 1}})
+	}
+	return out
+}
+
+func drawPolicy(t *rapid.T, label string) surface.Policy {
+	return surface.Policy{
+		Profile:   source.Text{Value: rapid.SampledFrom([]string{"", "", "full", "coding", "minimal", "odd"}).Draw(t, label+".profile")},
+		Allow:     drawList(t, label+".allow"),
+		AlsoAllow: drawList(t, label+".also_allow"),
+		Deny:      drawList(t, label+".deny"),
+	}
+}
+
+// places are the policies of one configuration, all of which apply to the runs
+// that drawScope makes.
+type places [7]surface.Policy
+
+func drawPlaces(t *rapid.T) (p places) {
+	for i := range p {
+		if rapid.Bool().Draw(t, "used") {
+			p[i] = drawPolicy(t, fmt.Sprint("place", i))
+		}
+	}
+	return p
+}
+
+func (p places) policies() surface.Policies {
+	return surface.Policies{
+		Global: surface.Block{
+			Policy: p[0], ByProvider: map[string]surface.Policy{"openai": p[1], "openai/gpt-x": p[2]}, Subagents: p[3],
+		},
+		Agent:  surface.Block{Policy: p[4], BySender: map[string]surface.Policy{"42": p[5]}},
+		Groups: map[string]map[string]surface.Policy{"slack": {"7": p[6]}},
+	}
+}
+
+func drawCatalog(t *rapid.T) *tool.Catalog {
+	r := tool.NewRegistry()
+	owners := []tool.Owner{family, {Kind: tool.PluginOwner, ID: "p"}, {Kind: tool.MCPOwner, ID: "m"}}
+	for _, name := range rapid.Permutation(names).Draw(t, "order") {
+		odds := func(what string) bool { return rapid.IntRange(0, 4).Draw(t, name+what) == 0 }
+		traits := tool.Traits{
+			Category: rapid.SampledFrom([]string{"", "fs", "web", "data"}).Draw(t, name+"category"),
+			Core:     odds("core"), Internal: odds("internal"), AdminOnly: odds("admin"), Optional: odds("optional"),
+		}
+		if odds("origin") {
+			traits.Origins = []tool.Origin{tool.FromSubagent}
+		}
+		r.Add(rapid.SampledFrom(owners).Draw(t, name+"owner"), plain(name, traits))
+	}
+	return r.Catalog()
+}
+
+func drawFacts(t *rapid.T) tool.Facts {
+	return tool.Facts{
+		Origin:   rapid.SampledFrom([]tool.Origin{tool.FromSubagent, tool.FromChat}).Draw(t, "origin"),
+		Caller:   auth.Principal{ID: "42", Role: rapid.SampledFrom([]auth.Role{auth.Admin, auth.User}).Draw(t, "role")},
+		Delivery: tool.Delivery{Channel: "slack", Group: "7"},
+		Cap:      drawRuntimeList(t, "cap"),
+		Declared: drawRuntimeList(t, "declared"),
+	}
+}
+
+func drawRuntimeList(t *rapid.T, label string) tool.List {
+	if rapid.IntRange(0, 2).Draw(t, label) > 0 {
+		return tool.List{}
+	}
+	return tool.Only(rapid.SliceOfN(rapid.SampledFrom(names), 0, 8).Draw(t, label+" names")...)
+}
+
+func decide(cat *tool.Catalog, p places, f tool.Facts, target llm.Target) *surface.Decision {
+	return surface.New(p.policies(), nil).Decide(cat, tool.NewScope(f), target)
+}
+
+// Whatever list is added, wherever: the surface never grows. The one exception
+// is the purpose of the list: an allow list that names an optional tool.
+func TestListsNeverWiden(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cat, p, f := drawCatalog(t), drawPlaces(t), drawFacts(t)
+		before := decide(cat, p, f, model)
+
+		at := rapid.IntRange(0, len(p)-1).Draw(t, "at")
+		added := drawList(t, "added")
+		switch how := rapid.SampledFrom([]string{"deny", "allow", "cap", "declared", "profile"}).Draw(t, "how"); {
+		case how == "deny":
+			p[at].Deny = append(slices.Clone(p[at].Deny), added...)
+		case how == "allow" && len(p[at].Allow) == 0:
+			p[at].Allow = added
+		case how == "profile" && p[at].Profile.Value == "":
+			p[at].Profile.Value = "coding"
+		case how == "cap":
+			f.Cap = f.Cap.Intersect(drawRuntimeList(t, "more"))
+		case how == "declared":
+			f.Declared = f.Declared.Intersect(drawRuntimeList(t, "more"))
+		}
+		after := decide(cat, p, f, model)
+
+		for _, e := range after.Permitted {
+			if slices.Contains(before.Permitted, e) {
+				continue
+			}
+			named := e.Def.Optional && slices.ContainsFunc(added, func(a source.Text) bool {
+				return a.Value == e.Def.Name || a.Value == "plugin:p" || a.Value == "mcp:m"
+			})
+			if !named {
+				t.Fatalf("%s came in: before %v, after %v", e.Def.Name, tool.Names(before.Permitted), tool.Names(after.Permitted))
+			}
+		}
+	})
+}
+
+// Equal inputs give equal bytes, whatever the order of registration and of
+// maps, and whether the decision was remembered or not.
+func TestDecisionsAreDeterministic(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cat, p, f := drawCatalog(t), drawPlaces(t), drawFacts(t)
+		again := tool.NewRegistry()
+		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7}).Draw(t, "again") {
+			again.Add(cat.Entries[i].Owner, cat.Entries[i].Tool)
+		}
+		one := show(t, decide(cat, p, f, model))
+		if two := show(t, decide(again.Catalog(), p, f, model)); one != two {
+			t.Fatalf("got\n%s\nthen\n%s", one, two)
+		}
+		d := surface.New(p.policies(), nil)
+		for range 2 {
+			if got := show(t, d.Decide(cat, tool.NewScope(f), model)); got != one {
+				t.Fatalf("got\n%s\nthen\n%s", one, got)
+			}
+		}
+	})
+}
+
+func show(t *rapid.T, dec *surface.Decision) string {
+	b, err := json.Marshal([]any{tool.Names(dec.Permitted), dec.Removed, dec.Lists})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Each tool is either permitted or removed once, both in the order of names.
+func TestDecisionsAreComplete(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cat, p, f := drawCatalog(t), drawPlaces(t), drawFacts(t)
+		dec := decide(cat, p, f, model)
+		all := tool.Names(dec.Permitted)
+		for _, r := range dec.Removed {
+			all = append(all, r.Tool)
+			if r.Layer == "" || r.Rule == "" || r.Reason == "" || r.Fix == "" {
+				t.Fatalf("a removal tells too little: %+v", r)
+			}
+		}
+		if !slices.IsSorted(all[:len(dec.Permitted)]) || !slices.IsSorted(all[len(dec.Permitted):]) {
+			t.Fatalf("not in order: %v", all)
+		}
+		slices.Sort(all)
+		if !slices.Equal(all, tool.Names(cat.Entries)) {
+			t.Fatalf("got %v", all)
+		}
+	})
+}

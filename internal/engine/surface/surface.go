@@ -1,0 +1,236 @@
+// Package surface decides which tools a run may use, and why not the others.
+// The decision is a list of layers ([Layers]), each a pure function that looks
+// at the [Facts] of the run and at one tool and lets it pass or removes it.
+// A layer has no way to add a tool, and what it removes it must explain, so
+// that explaining is a by-product of deciding and can't drift from it.
+//
+// A [Decider] belongs to one agent and lives as long as it. It compiles the
+// agent's policies for the catalog it meets and remembers its decisions; both
+// are forgotten when catalog or policies change. It blocks only while it
+// computes, starts nothing and has nothing to close. Its decisions are shared
+// and must not be changed.
+//
+// Start reading at [Layers], then [Decider.Decide].
+package surface
+
+import (
+	"cmp"
+	"encoding/binary"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Layer is one named reason to remove tools.
+type Layer struct {
+	Name string
+	// Judge returns why e is removed, nil when it passes. It looks at nothing
+	// but its arguments. Tool and Layer of the removal are filled in by the
+	// caller.
+	Judge func(f *Facts, e *tool.Entry) *tool.Removal
+}
+
+// Facts are all that layers may know of a run. Equal keys mean equal facts, so
+// a decision is remembered by its key: a field that is added here is added to
+// [Facts.key] as well.
+type Facts struct {
+	Cap      tool.List
+	Declared tool.List
+	Origin   tool.Origin
+	Channel  string // that the answers go to
+	Role     auth.Role
+	Model    llm.Target // zero when the tools are for no model
+	Declined []Declined // by factories, ordered by tool
+
+	rules []*rule // the policies that apply to this run, in their order
+}
+
+// Declined is a tool that its factory did not make for this run.
+type Declined struct{ Tool, Reason string }
+
+// Decision is what the layers left of a catalog, and what they removed.
+type Decision struct {
+	Permitted []*tool.Entry  // ordered by name
+	Removed   []tool.Removal // ordered by name; the first layer that removed each
+	// Lists are the explicit lists in force: runtime lists and allow lists, as
+	// people know them. When they leave nothing, the run is pointless.
+	Lists []string
+}
+
+// Removal is why the tool of that name is not permitted.
+func (d *Decision) Removal(name string) (tool.Removal, bool) {
+	i, ok := slices.BinarySearchFunc(d.Removed, name, func(r tool.Removal, n string) int { return cmp.Compare(r.Tool, n) })
+	if !ok {
+		return tool.Removal{}, false
+	}
+	return d.Removed[i], true
+}
+
+// Decider decides for the runs of one agent. It is safe for concurrent use.
+type Decider struct {
+	log *slog.Logger
+
+	mu       sync.Mutex
+	policies Policies
+	now      *generation // nil until the first decision under these policies
+}
+
+// maxRemembered bounds the decisions kept; when it is reached they are all
+// forgotten, which costs less than finding out which one to forget.
+const maxRemembered = 64
+
+// generation is what holds as long as catalog and policies stay the same.
+type generation struct {
+	catalog   *tool.Catalog
+	factories []*tool.Entry
+	rules     []*rule
+	decisions map[key]*Decision
+}
+
+// New makes a decider. log is told of factories that break; nil is the default
+// logger.
+func New(p Policies, log *slog.Logger) *Decider {
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Decider{policies: p, log: log}
+}
+
+// SetPolicies replaces the policies. Decisions made before stay as they are.
+func (d *Decider) SetPolicies(p Policies) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.policies, d.now = p, nil
+}
+
+// Decide runs the tools of cat through the layers, for a run of scope s that
+// asks target t. A zero target means that no model is involved.
+func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decision {
+	g := d.generation(cat)
+	bound, declined := d.bind(g, s, t)
+	f := Facts{
+		Cap: s.Cap(), Declared: s.Declared(), Origin: s.Origin(), Channel: s.Delivery().Channel,
+		Role: s.Caller().Role, Model: t, Declined: declined,
+	}
+	k := f.key()
+	var in [32]byte
+	active := in[:0]
+	for i, r := range g.rules {
+		if r.applies(s, t) {
+			active = binary.AppendUvarint(active, uint64(i))
+		}
+	}
+	k.rules = string(active)
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dec := g.decisions[k]
+	if dec == nil {
+		for _, r := range g.rules {
+			if r.applies(s, t) {
+				f.rules = append(f.rules, r)
+			}
+		}
+		dec = judge(cat, &f)
+		if len(g.decisions) >= maxRemembered {
+			clear(g.decisions)
+		}
+		g.decisions[k] = dec
+	}
+	return dec.with(bound)
+}
+
+// generation returns what is compiled for cat under the present policies.
+func (d *Decider) generation(cat *tool.Catalog) *generation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.now == nil || d.now.catalog != cat {
+		g := &generation{catalog: cat, rules: d.policies.compile(cat), decisions: map[key]*Decision{}}
+		for _, e := range cat.Entries {
+			if _, ok := e.Tool.(tool.Binder); ok {
+				g.factories = append(g.factories, e)
+			}
+		}
+		d.now = g
+	}
+	return d.now
+}
+
+// judge asks the layers about each tool.
+func judge(cat *tool.Catalog, f *Facts) *Decision {
+	dec := &Decision{Permitted: make([]*tool.Entry, 0, len(cat.Entries)), Lists: f.lists()}
+	for _, e := range cat.Entries {
+		if r, layer := removal(f, e); r != nil {
+			dec.Removed = append(dec.Removed, *r)
+			last := &dec.Removed[len(dec.Removed)-1]
+			last.Tool, last.Layer = e.Def.Name, layer
+		} else {
+			dec.Permitted = append(dec.Permitted, e)
+		}
+	}
+	return dec
+}
+
+// removal is what the first layer says that removes e.
+func removal(f *Facts, e *tool.Entry) (r *tool.Removal, layer string) {
+	for i := range Layers {
+		if r := Layers[i].Judge(f, e); r != nil {
+			return r, Layers[i].Name
+		}
+	}
+	return nil, ""
+}
+
+func (f *Facts) lists() []string {
+	var lists []string
+	if f.Cap.Limited() {
+		lists = append(lists, "the run's cap")
+	}
+	for _, r := range f.rules {
+		if r.allow != "" {
+			lists = append(lists, r.allow)
+		}
+	}
+	if f.Declared.Limited() {
+		lists = append(lists, "the declared tools")
+	}
+	return lists
+}
+
+// key is Facts in a form that can be compared.
+type key struct {
+	cap, declared, declined string
+	origin                  tool.Origin
+	channel                 string
+	role                    auth.Role
+	model                   llm.Target
+	rules                   string
+}
+
+func (f *Facts) key() key {
+	k := key{
+		cap: joined(f.Cap), declared: joined(f.Declared),
+		origin: f.Origin, channel: f.Channel, role: f.Role, model: f.Model,
+	}
+	if len(f.Declined) > 0 {
+		var b strings.Builder
+		for _, d := range f.Declined {
+			b.WriteString(d.Tool + "\x00" + d.Reason + "\x00")
+		}
+		k.declined = b.String()
+	}
+	return k
+}
+
+// joined tells an unlimited list, "", from an empty one.
+func joined(l tool.List) string {
+	if !l.Limited() {
+		return ""
+	}
+	return "=" + strings.Join(l.Names(), "\x00")
+}
