@@ -1,0 +1,145 @@
+// Package engine decides which tools a request is shown and runs the calls that
+// come back. [Engine.Offer] runs an agent's registry through the layers of
+// engine/surface; [Engine.Execute] takes each call through a list of steps,
+// side by side where nothing speaks against it, and returns one outcome per
+// call, whatever happens to the tools.
+//
+// An [Engine] belongs to one agent and is safe for concurrent use. It has no
+// goroutine of its own and nothing to close: calls run on the process's pool,
+// which outlives it. Execute blocks its caller until every call has an outcome;
+// when its context ends that is within a tenth of a second, even if a tool does
+// not listen, and what storing the results takes that were ready by then.
+//
+// Start reading at steps.go, the list of what happens to a call, then at
+// execute.go, which drives it.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/engine/selection"
+	"github.com/goclaw/goclaw/internal/engine/spill"
+	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// DefaultTimeout is how long a call may run when neither its tool nor the
+// options say otherwise.
+const DefaultTimeout = 2 * time.Minute
+
+// Options are the parts of an engine.
+type Options struct {
+	Registry *tool.Registry   // the agent's tools; required
+	Pool     *pool.Pool       // of the process; required
+	Policies surface.Policies // of the agent
+	Spiller  *spill.Spiller   // keeps large results aside; nil shows every result whole
+	Calls    Calls            // what Explain knows of stored calls; nil knows nothing
+	Timeout  time.Duration    // of calls whose tool sets none; 0 is DefaultTimeout
+	Log      *slog.Logger     // nil is the default logger
+}
+
+// Engine offers and runs the tools of one agent. It implements agent.Toolbox.
+type Engine struct {
+	registry *tool.Registry
+	pool     *pool.Pool
+	decider  *surface.Decider
+	spiller  *spill.Spiller
+	calls    Calls
+	log      *slog.Logger
+
+	admit, work, show []step
+}
+
+// New makes an engine.
+func New(o Options) *Engine {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	e := &Engine{
+		registry: o.Registry, pool: o.Pool, decider: surface.New(o.Policies, o.Log),
+		spiller: o.Spiller, calls: o.Calls, log: o.Log,
+	}
+	e.admit, e.work, e.show = steps(o)
+	return e
+}
+
+// SetPolicies replaces the agent's policies from the next Offer on.
+func (e *Engine) SetPolicies(p surface.Policies) { e.decider.SetPolicies(p) }
+
+// Diagnose tells of entries in the policies that select nothing.
+func (e *Engine) Diagnose() []surface.Diagnosis { return e.decider.Diagnose(e.registry.Catalog()) }
+
+// Offer decides what a request for target t is shown. The only error is a
+// [*NoToolsError].
+func (e *Engine) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error) {
+	sf, lists := e.surface(s, t, st)
+	if len(sf.Offered) == 0 && len(lists) > 0 {
+		return sf, &NoToolsError{Lists: lists, Removed: sf.Removed}
+	}
+	return sf, nil
+}
+
+// surface decides, and tells which explicit lists were in force.
+func (e *Engine) surface(s tool.Scope, t llm.Target, st tool.State) (sf tool.Surface, lists []string) {
+	dec := e.decider.Decide(e.registry.Catalog(), s, t)
+	return tool.Surface{
+		Scope: s, Target: t, State: st,
+		Offered: selection.Pick(dec.Permitted), Permitted: dec.Permitted, Removed: dec.Removed,
+	}, dec.Lists
+}
+
+// Execute runs calls against what sf offers. It returns one outcome per call,
+// in order, also when ctx ends. emit, which may be nil, runs on the caller's
+// goroutine and never after Execute returned. A surface's tools are taken as
+// they were offered, whatever became of the registry since.
+func (e *Engine) Execute(ctx context.Context, sf tool.Surface, calls []llm.ToolCall, emit func(tool.Event)) []tool.Outcome {
+	b := newBatch(e, &sf, sf.Offered, calls, emit)
+	b.run(ctx)
+	b.fit(ctx, e.spiller, e.log)
+	return b.outcomes
+}
+
+// Invoke runs one call that no model asked for, through every step. It is held
+// against all that is permitted, before selection. A zero target means that no
+// model is involved.
+func (e *Engine) Invoke(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string, args json.RawMessage) tool.Outcome {
+	sf, _ := e.surface(s, t, st)
+	call := llm.ToolCall{ID: "invoke", Name: name, Arguments: string(args)}
+	b := newBatch(e, &sf, sf.Permitted, []llm.ToolCall{call}, nil)
+	b.run(ctx)
+	return b.outcomes[0]
+}
+
+// NoToolsError says that explicit lists leave a run nothing to call, so that it
+// would be pointless to ask a model.
+type NoToolsError struct {
+	Lists   []string // as people know them
+	Removed []tool.Removal
+}
+
+func (e *NoToolsError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "offer tools: nothing is left to call under %s", strings.Join(e.Lists, " and "))
+	const most = 3
+	for i, r := range e.Removed {
+		if i == most {
+			fmt.Fprintf(&b, "; and %d more", len(e.Removed)-most)
+			break
+		}
+		fmt.Fprintf(&b, "; %s: %s", r.Tool, r.Reason)
+		if !r.Where.IsZero() {
+			fmt.Fprintf(&b, " (%s)", r.Where.Place())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// batch takes the calls of one response through the steps. It belongs to the
+// goroutine that runs it; only the steps of work and show run elsewhere, on the
+// pool, and report through the mailbox.
+type batch struct {
+	eng      *Engine
+	emit     func(tool.Event)
+	base     tool.State // before any of the calls
+	slots    []slot
+	outcomes []tool.Outcome
+	mail     *mailbox
+	open     int // calls without an outcome
+}
+
+// slot is a call with its place among the others.
+type slot struct {
+	invocation
+	stage    stage
+	blockers int // earlier calls that it conflicts with and that have not ended
+	admitted time.Time
+	task     *pool.Task // nil when it takes no worker
+}
+
+// stepsOfCall is how many steps a call is expected to take; more cost an
+// allocation.
+const stepsOfCall = 12
+
+type stage uint8
+
+const (
+	waiting stage = iota // admitted, or not looked at yet
+	sent                 // handed to the pool
+	ended
+)
+
+func newBatch(e *Engine, sf *tool.Surface, from []*tool.Entry, calls []llm.ToolCall, emit func(tool.Event)) *batch {
+	if emit == nil {
+		emit = func(tool.Event) {}
+	}
+	b := &batch{
+		eng: e, emit: emit, base: sf.State, open: len(calls), mail: newMailbox(),
+		slots: make([]slot, len(calls)), outcomes: make([]tool.Outcome, len(calls)),
+	}
+	times := make([]tool.StepTime, len(calls)*stepsOfCall)
+	for i := range calls {
+		b.outcomes[i] = begin(calls[i])
+		b.outcomes[i].Steps, times = times[:0:stepsOfCall], times[stepsOfCall:]
+		b.slots[i].invocation = invocation{surface: sf, from: from, state: sf.State, out: &b.outcomes[i]}
+	}
+	return b
+}
+
+// run takes all calls to their outcome.
+func (b *batch) run(ctx context.Context) {
+	for i := range b.slots {
+		b.admit(ctx, i)
+	}
+	b.order()
+	stopped := ctx.Done()
+	var place <-chan struct{} // what the next call waits for when the pool is full
+	for b.open > 0 {
+		if place == nil && ctx.Err() == nil {
+			place = b.send(ctx)
+			if b.open == 0 {
+				return
+			}
+		}
+		select {
+		case <-b.mail.wake:
+			b.read()
+		case <-place:
+			place = nil
+		case <-stopped:
+			stopped, place = nil, nil
+			b.stop()
+		}
+	}
+}
+
+// runHere takes a single call to its outcome on this goroutine, for a tool that
+// holds a worker already.
+func (b *batch) runHere(ctx context.Context) {
+	b.admit(ctx, 0)
+	if b.slots[0].stage == waiting {
+		b.lend(0, func(text string) { b.emit(tool.Event{Type: tool.Progress, Text: text}) })
+		b.work(ctx, 0)
+	}
+}
+
+// admit takes one call through the first phase.
+func (b *batch) admit(ctx context.Context, i int) {
+	s := &b.slots[i]
+	inv := &s.invocation
+	if !take(ctx, b.eng.log, b.eng.admit, inv) {
+		b.finish(inv)
+		b.settle(i)
+		return
+	}
+	s.admitted = time.Now()
+	b.emit(tool.Event{Type: tool.Started, Index: i, Tool: inv.out.Tool, Args: inv.out.Args})
+}
+
+// order finds out which calls have to wait for which.
+func (b *batch) order() {
+	for j := range b.slots {
+		for i := range j {
+			if b.slots[i].stage == waiting && b.conflict(i, j) {
+				b.slots[j].blockers++
+			}
+		}
+	}
+}
+
+func (b *batch) conflict(i, j int) bool {
+	return tool.Conflict(b.slots[i].touches, b.slots[j].touches)
+}
+
+// send hands calls to the pool, in their order, as far as they wait for no
+// other. When the pool is full it returns what to wait for before the next.
+func (b *batch) send(ctx context.Context) <-chan struct{} {
+	for i := range b.slots {
+		s := &b.slots[i]
+		if s.stage != waiting || s.blockers > 0 {
+			continue
+		}
+		s.stage = sent
+		s.state = b.stateFor(i)
+		b.lend(i, func(text string) { b.mail.tell(i, text) })
+		run := func() {
+			defer b.mail.end(i)
+			b.queued(i)
+			b.work(ctx, i)
+		}
+		var err error
+		if s.entry.Def.Waits {
+			err = b.eng.pool.Aside(run)
+		} else {
+			s.task, err = b.eng.pool.Submit(s.surface.Scope.Session(), run)
+		}
+		if err != nil { // the pool is closed
+			s.cancelled(false)
+			b.leave(i)
+		} else if s.task != nil && s.task.Place() != nil {
+			return s.task.Place()
+		}
+	}
+	return nil
+}
+
+// stateFor is the state as the call at i finds it: with the effects of the
+// calls before it that changed something and have ended. What an earlier call
+// only read, the model did not know yet when it wrote this one.
+func (b *batch) stateFor(i int) tool.State {
+	var effects []tool.Effect
+	for j := range b.slots[:i] {
+		if s := &b.slots[j]; s.stage == ended && s.entry != nil && !s.entry.Def.ReadOnly {
+			effects = append(effects, s.out.Effects...)
+		}
+	}
+	if len(effects) == 0 {
+		return b.base
+	}
+	return b.base.Apply(effects...)
+}
+
+// lend makes the host of the call at i, whose progress goes to tell.
+func (b *batch) lend(i int, tell func(text string)) {
+	s := &b.slots[i]
+	s.host = &host{eng: b.eng, inv: &s.invocation, id: s.out.Call.ID, state: s.state, tell: tell}
+}
+
+// queued notes how long the call at i waited for its turn.
+func (b *batch) queued(i int) {
+	s := &b.slots[i]
+	s.out.Steps = append(s.out.Steps, tool.StepTime{Step: "queue", Duration: time.Since(s.admitted)})
+}
+
+// work takes the call at i through the phases after admit.
+func (b *batch) work(ctx context.Context, i int) {
+	inv := &b.slots[i].invocation
+	defer b.finish(inv)
+	if take(ctx, b.eng.log, b.eng.work, inv) && inv.depth == 0 {
+		take(ctx, b.eng.log, b.eng.show, inv)
+	}
+}
+
+// finish completes an outcome, whatever came before.
+func (b *batch) finish(inv *invocation) {
+	if inv.host != nil {
+		inv.host.end()
+	}
+	if inv.out.Status == "" {
+		inv.crashed("GoClaw itself", "a step ended its goroutine")
+	}
+	if inv.out.Digest == "" {
+		inv.digest()
+	}
+	inv.out.Ended = time.Now()
+}
+
+// read takes in what the workers told.
+func (b *batch) read() {
+	told, done := b.mail.read()
+	for _, p := range told {
+		b.emit(tool.Event{Type: tool.Progress, Index: p.index, Text: p.text})
+	}
+	for _, i := range done {
+		b.settle(i)
+	}
+}
+
+// settle takes in that the call at i has its outcome.
+func (b *batch) settle(i int) {
+	b.slots[i].stage = ended
+	b.open--
+	for j := i + 1; j < len(b.slots); j++ {
+		if s := &b.slots[j]; s.stage == waiting && s.blockers > 0 && b.conflict(i, j) {
+			s.blockers--
+		}
+	}
+	out := b.outcomes[i]
+	b.emit(tool.Event{Type: tool.Finished, Index: i, Outcome: &out})
+}
+
+// stop ends all calls that have not begun. Those that run see the end of their
+// context and are left behind when they don't heed it.
+func (b *batch) stop() {
+	for i := range b.slots {
+		s := &b.slots[i]
+		if s.stage == waiting || s.stage == sent && s.task != nil && s.task.Cancel() {
+			s.cancelled(false)
+			b.leave(i)
+		}
+	}
+}
+
+// leave ends the call at i, which never began.
+func (b *batch) leave(i int) {
+	s := &b.slots[i]
+	b.queued(i)
+	s.out.Step = "queue"
+	b.finish(&s.invocation)
+	b.settle(i)
+}

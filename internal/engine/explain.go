@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/goclaw/goclaw/internal/engine/selection"
+	"github.com/goclaw/goclaw/internal/lib/nearest"
+	"github.com/goclaw/goclaw/internal/lib/source"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Calls knows the calls that were stored.
+type Calls interface {
+	// LastCall returns the newest call of a tool by an agent; in one session,
+	// unless session is empty. ok is false when there is none.
+	LastCall(ctx context.Context, agent, session, tool string) (o tool.Outcome, ok bool, err error)
+}
+
+// Verdict says whether a tool reached a state.
+type Verdict string
+
+const (
+	Yes     Verdict = "yes"
+	No      Verdict = "NO"
+	Unknown Verdict = "-" // it did not come to that
+)
+
+// StateLine is one of the six states of a tool.
+type StateLine struct {
+	State   string     `json:"state"` // installed, discovered, registered, exposed, called, executed
+	Verdict Verdict    `json:"verdict"`
+	Detail  string     `json:"detail,omitempty"`
+	Where   source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
+}
+
+// Explanation says how far a tool gets for a run, and why no further.
+type Explanation struct {
+	Tool    string      `json:"tool"`
+	Agent   string      `json:"agent,omitempty"`
+	States  []StateLine `json:"states"` // six, in order
+	Fix     string      `json:"fix,omitempty"`
+	Nearest []string    `json:"nearest,omitempty"` // for a name that nothing has
+}
+
+// The six states, in order.
+const (
+	installed = iota
+	discovered
+	registered
+	exposed
+	called
+	executed
+)
+
+var stateNames = [...]string{"installed", "discovered", "registered", "exposed", "called", "executed"}
+
+// Explain walks the six states of the tool that name means, for a run of scope
+// s, with state st, that asks target t. It joins what the registry noted, what
+// the layers decide, by deciding, and the last stored call. The only error is
+// that of reading the stored call.
+func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string) (Explanation, error) {
+	cat := e.registry.Catalog()
+	x := explainer{Explanation: Explanation{Tool: strings.TrimSpace(name), Agent: s.Agent()}}
+	for _, n := range stateNames {
+		x.States = append(x.States, StateLine{State: n, Verdict: Unknown})
+	}
+	entry, _ := find(cat.Entries, name)
+	if entry == nil {
+		x.missing(cat, name)
+		return x.Explanation, nil
+	}
+	x.Tool = entry.Def.Name
+	x.present(entry, cat.Notes)
+	sf, _ := e.surface(s, t, st)
+	shown := x.exposure(entry, &sf)
+	if e.calls == nil {
+		return x.Explanation, nil
+	}
+	last, ok, err := e.calls.LastCall(ctx, s.Agent(), s.Session(), x.Tool)
+	if err != nil {
+		return x.Explanation, fmt.Errorf("explain %s: %w", x.Tool, err)
+	}
+	if ok {
+		x.last(&last)
+	} else if shown && st.Plan && !entry.Def.ReadOnly && !entry.Def.Internal {
+		x.no(executed, "plan mode is on, so a call would be refused", source.Pos{}, "leave plan mode (exit_plan_mode)")
+	}
+	return x.Explanation, nil
+}
+
+// explainer fills in an explanation.
+type explainer struct{ Explanation }
+
+func (x *explainer) yes(state int, format string, args ...any) {
+	x.States[state].Verdict, x.States[state].Detail = Yes, fmt.Sprintf(format, args...)
+}
+
+// no says where the tool stopped. The fix is that of the first stop.
+func (x *explainer) no(state int, detail string, where source.Pos, fix string) {
+	x.States[state] = StateLine{State: stateNames[state], Verdict: No, Detail: detail, Where: where}
+	if x.Fix == "" {
+		x.Fix = fix
+	}
+}
+
+// missing explains a tool that is not registered.
+func (x *explainer) missing(cat *tool.Catalog, name string) {
+	for _, n := range cat.Notes {
+		if n.Tool != name && (n.Tool == "" || folded(n.Tool) != folded(name)) {
+			continue
+		}
+		x.Tool = n.Tool
+		for state := range registered {
+			if stateNames[state] == n.State {
+				x.no(state, n.Reason, source.Pos{}, n.Fix)
+				return
+			}
+			x.yes(state, "%s", origin(n.Owner))
+		}
+		x.no(registered, n.Reason, source.Pos{}, n.Fix)
+		return
+	}
+	x.no(installed, "nothing that is compiled in, installed or connected has a tool of that name", source.Pos{}, "")
+	x.Nearest = nearest.Names(unprefixed(name), tool.Names(cat.Entries), maxNearest)
+	if len(x.Nearest) > 0 {
+		x.Fix = "use " + x.Nearest[0] + ", or install what brings " + x.Tool
+	} else {
+		x.Fix = "install what brings " + x.Tool
+	}
+}
+
+// present explains the first three states of a registered tool.
+func (x *explainer) present(e *tool.Entry, notes []tool.Note) {
+	o := e.Owner
+	x.yes(installed, "%s", origin(o))
+	switch o.Kind {
+	case tool.PluginOwner, tool.SubprocessOwner:
+		x.yes(discovered, "by its manifest")
+		x.yes(registered, "its manifest names it")
+	case tool.MCPOwner, tool.NodeOwner, tool.ClientOwner:
+		x.yes(discovered, "listed by %s", o)
+		x.yes(registered, "as %s", e.Def.Name)
+	default:
+		x.yes(discovered, "compiled in")
+		x.yes(registered, "as %s", e.Def.Name)
+	}
+	for _, n := range notes {
+		if n.Tool == e.Def.Name {
+			x.States[registered].Detail += fmt.Sprintf("; %s also has one: %s", n.Owner, n.Reason)
+		}
+	}
+}
+
+// origin is who brought a tool, and where from.
+func origin(o tool.Owner) string {
+	s := o.String()
+	if o.Path != "" {
+		s += ", " + o.Path
+	}
+	return s
+}
+
+// exposure explains the fourth state from the decision itself.
+func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface) (shown bool) {
+	for _, r := range sf.Removed {
+		if r.Tool == e.Def.Name {
+			x.no(exposed, "layer "+r.Layer+": "+r.Reason, r.Where, r.Fix)
+			return false
+		}
+	}
+	if why := selection.Hidden(e); why != "" {
+		x.no(exposed, "layer selection: "+why, source.Pos{}, "call it yourself")
+		return false
+	}
+	for i, o := range sf.Offered {
+		if o.Def.Name == e.Def.Name {
+			x.yes(exposed, "number %d of %d", i+1, len(sf.Offered))
+			if sf.Target != (llm.Target{}) {
+				x.States[exposed].Detail += ", to " + sf.Target.String()
+			}
+			return true
+		}
+	}
+	x.no(exposed, "layer selection: left out of this request", source.Pos{}, "ask for "+e.Def.Name+" by name")
+	return false
+}
+
+// last explains the last two states from the last stored call.
+func (x *explainer) last(o *tool.Outcome) {
+	x.yes(called, "last at %s", o.Started.Format("2006-01-02 15:04:05"))
+	switch {
+	case o.Cached:
+		x.yes(executed, "answered by the result cache")
+	case o.Status == tool.OK:
+		x.yes(executed, "ok, in %s", o.Ended.Sub(o.Started))
+	case o.Ran():
+		x.yes(executed, "%s: %s", o.Status, firstLine(llm.JoinText(o.Content)))
+	case o.Refusal != nil:
+		who := "step " + o.Refusal.Step
+		if o.Refusal.Guard != "" {
+			who = "guard " + o.Refusal.Guard
+		}
+		x.no(executed, fmt.Sprintf("%s, rule %s: %s", who, o.Refusal.Rule, o.Refusal.Reason), o.Refusal.Where, o.Refusal.Allowed)
+	default:
+		x.no(executed, fmt.Sprintf("%s, step %s: %s", o.Status, o.Step, firstLine(llm.JoinText(o.Content))), source.Pos{}, "")
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return shortened(line)
+}
+
+// Text is the explanation as a terminal shows it: a line for each state, then
+// what to do.
+func (x Explanation) Text() string {
+	var b strings.Builder
+	for _, s := range x.States {
+		line := fmt.Sprintf("%-11s %-4s %s", s.State, s.Verdict, s.Detail)
+		if !s.Where.IsZero() {
+			line += " (" + s.Where.Place() + ")"
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	if len(x.Nearest) > 0 {
+		b.WriteString("nearest: " + strings.Join(x.Nearest, ", ") + "\n")
+	}
+	if x.Fix != "" {
+		b.WriteString("fix: " + x.Fix + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,227 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/lib/source"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// stored has one stored call of each tool that it knows.
+type stored map[string]tool.Outcome
+
+func (s stored) LastCall(_ context.Context, agent, session, name string) (tool.Outcome, bool, error) {
+	if agent != "writer" || session != "s" {
+		return tool.Outcome{}, false, errors.New("the wrong session was asked for")
+	}
+	if name == "unreadable" {
+		return tool.Outcome{}, false, errors.New("disk full")
+	}
+	o, ok := s[name]
+	return o, ok, nil
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context, tool.Call, none) (string, error) { return "", nil }
+	with := func(name string, traits tool.Traits) tool.Tool {
+		return tool.New(tool.Definition{Name: name, Traits: traits}, nothing)
+	}
+	r := tool.NewRegistry()
+	family := tool.Owner{Kind: tool.FamilyOwner, ID: "files"}
+	github := tool.Owner{Kind: tool.PluginOwner, ID: "github", Version: "1.4.0", Path: "plugins/github"}
+	r.Add(family, with("file_read", tool.Traits{ReadOnly: true}), with("file_write", tool.Traits{}),
+		with("restore", tool.Traits{Inverse: true}), with("unreadable", tool.Traits{}), with("shell", tool.Traits{}), with("fetch", tool.Traits{}))
+	r.Add(tool.Owner{Kind: tool.CoreOwner}, with("db_write", tool.Traits{AdminOnly: true}))
+	r.Add(github, with("github_issue", tool.Traits{}), with("file_read", tool.Traits{}))
+	r.Add(tool.Owner{Kind: tool.MCPOwner, ID: "docs"}, with("mcp_docs_find", tool.Traits{}))
+	r.Note(tool.Note{
+		Tool: "github_merge", Owner: github, State: "registered",
+		Reason: "the manifest names it, but the plugin never registered it", Fix: "correct the plugin, or its manifest",
+	})
+	r.Note(tool.Note{Tool: "jira_issue", Owner: tool.Owner{Kind: tool.PluginOwner, ID: "jira"}, State: "installed", Reason: "its archive is damaged", Fix: "install it again"})
+
+	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
+	begun := tool.Outcome{Started: at, Ended: at.Add(1500 * time.Millisecond)}
+	call := func(change func(*tool.Outcome)) tool.Outcome {
+		o := begun
+		change(&o)
+		return o
+	}
+	e := engine.New(engine.Options{
+		Registry: r,
+		Policies: surface.Policies{Agent: surface.Block{Policy: surface.Policy{Deny: []source.Text{{
+			Value: "github_*", Pos: source.Pos{Key: "agents.list[writer].tools.deny", File: "/home/config.yaml", Line: 41},
+		}}}}},
+		Calls: stored{
+			"file_read": call(func(o *tool.Outcome) { o.Status = tool.OK }),
+			"file_write": call(func(o *tool.Outcome) {
+				o.Status, o.Step, o.Refusal = tool.Refused, "run", &tool.Refusal{
+					Step: "run", Guard: "workspace", Rule: "protected", Reason: "Memory.md is protected.", Allowed: "Ask an administrator.",
+				}
+			}),
+			"shell": call(func(o *tool.Outcome) {
+				o.Status, o.Step, o.Content = tool.TimedOut, "run", []llm.Part{llm.Text("Error: shell did not end\nand more")}
+			}),
+			"fetch": call(func(o *tool.Outcome) {
+				o.Status, o.Step, o.Content = tool.Invalid, "arguments", []llm.Part{llm.Text("Error: The arguments of fetch don't fit\n- url")}
+			}),
+		},
+	})
+	const three = "installed   yes  family files\ndiscovered  yes  compiled in\n"
+	for _, c := range []struct {
+		name  string
+		state tool.State
+		role  tool.Facts
+		want  string
+	}{
+		{name: "github_issue", want: `installed   yes  plugin github 1.4.0, plugins/github
+discovered  yes  by its manifest
+registered  yes  its manifest names it
+exposed     NO   layer policy: denied by agents.list[writer].tools.deny "github_*" (config.yaml:41)
+called      -
+executed    -
+fix: remove "github_*" from agents.list[writer].tools.deny, or use another agent
+`},
+		{name: "File-Read", want: three + `registered  yes  as file_read; plugin github 1.4.0 also has one: the name is taken by family files
+exposed     yes  number 3 of 7, to openai/gpt-x
+called      yes  last at 2026-03-01 12:30:00
+executed    yes  ok, in 1.5s
+`},
+		{name: "file_write", want: three + `registered  yes  as file_write
+exposed     yes  number 4 of 7, to openai/gpt-x
+called      yes  last at 2026-03-01 12:30:00
+executed    NO   guard workspace, rule protected: Memory.md is protected.
+fix: Ask an administrator.
+`},
+		{name: "shell", want: three + `registered  yes  as shell
+exposed     yes  number 6 of 7, to openai/gpt-x
+called      yes  last at 2026-03-01 12:30:00
+executed    yes  timeout: Error: shell did not end
+`},
+		{name: "fetch", want: three + `registered  yes  as fetch
+exposed     yes  number 2 of 7, to openai/gpt-x
+called      yes  last at 2026-03-01 12:30:00
+executed    NO   invalid, step arguments: Error: The arguments of fetch don't fit
+`},
+		{name: "restore", want: three + `registered  yes  as restore
+exposed     NO   layer selection: it undoes what another tool did and is never offered to a model
+called      -
+executed    -
+fix: call it yourself
+`},
+		{name: "db_write", role: tool.Facts{Caller: user}, want: `installed   yes  core
+discovered  yes  compiled in
+registered  yes  as db_write
+exposed     NO   layer role: db_write needs an administrator; it is withheld from the role "user"
+called      -
+executed    -
+fix: let an administrator do it
+`},
+		{name: "db_write", state: tool.State{Plan: true}, want: `installed   yes  core
+discovered  yes  compiled in
+registered  yes  as db_write
+exposed     yes  number 1 of 7, to openai/gpt-x
+called      -
+executed    NO   plan mode is on, so a call would be refused
+fix: leave plan mode (exit_plan_mode)
+`},
+		{name: "mcp_docs_find", role: tool.Facts{Caller: admin, Cap: tool.Only("shell")}, want: `installed   yes  mcp docs
+discovered  yes  listed by mcp docs
+registered  yes  as mcp_docs_find
+exposed     NO   layer cap: it is not among the tools that the run was started with
+called      -
+executed    -
+fix: start the run with mcp_docs_find in its cap
+`},
+		{name: "github_merge", want: `installed   yes  plugin github 1.4.0, plugins/github
+discovered  yes  plugin github 1.4.0, plugins/github
+registered  NO   the manifest names it, but the plugin never registered it
+exposed     -
+called      -
+executed    -
+fix: correct the plugin, or its manifest
+`},
+		{name: "jira_issue", want: `installed   NO   its archive is damaged
+discovered  -
+registered  -
+exposed     -
+called      -
+executed    -
+fix: install it again
+`},
+		{name: "read_file", want: `installed   NO   nothing that is compiled in, installed or connected has a tool of that name
+discovered  -
+registered  -
+exposed     -
+called      -
+executed    -
+nearest: file_read, unreadable
+fix: use file_read, or install what brings read_file
+`},
+		{name: "zzz", want: `installed   NO   nothing that is compiled in, installed or connected has a tool of that name
+discovered  -
+registered  -
+exposed     -
+called      -
+executed    -
+fix: install what brings zzz
+`},
+	} {
+		f := c.role
+		if f.Caller.ID == "" {
+			f.Caller = admin
+		}
+		f.Agent, f.Session = "writer", "s"
+		x, err := e.Explain(t.Context(), tool.NewScope(f), model, c.state, c.name)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := x.Text(); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
+		}
+		if b, err := json.Marshal(x); err != nil || !strings.Contains(string(b), `"state":"executed"`) {
+			t.Errorf("%s: %s, %v", c.name, b, err)
+		}
+	}
+	f := tool.Facts{Agent: "writer", Session: "s", Caller: admin}
+	if _, err := e.Explain(t.Context(), tool.NewScope(f), model, tool.State{}, "unreadable"); err == nil || err.Error() != "explain unreadable: disk full" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What explaining says of exposure is what deciding decided, tool by tool.
+func TestExplainAgreesWithOffer(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context, tool.Call, none) (string, error) { return "", nil }
+	b := set(t, []tool.Tool{
+		reading("one", nothing), reading("two", nothing), tool.New(tool.Definition{Name: "three", Traits: tool.Traits{AdminOnly: true}}, nothing),
+		tool.New(tool.Definition{Name: "four", Traits: tool.Traits{Optional: true}}, nothing), reading("five", nothing),
+	}, func(o *engine.Options) { o.Policies = deny("two") })
+	b.scope.Caller, b.scope.Cap = user, tool.Only("one", "two", "three", "four")
+	sf := b.offer()
+	for _, name := range []string{"one", "two", "three", "four", "five"} {
+		x, err := b.Explain(t.Context(), tool.NewScope(b.scope), model, tool.State{}, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := x.States[3]
+		_, shown := tool.Find(sf.Offered, name)
+		if (line.Verdict == engine.Yes) != shown {
+			t.Errorf("%s: shown %v, explained %+v", name, shown, line)
+		}
+		for _, r := range sf.Removed {
+			if r.Tool == name && (!strings.Contains(line.Detail, r.Reason) || line.Where != r.Where || x.Fix != r.Fix) {
+				t.Errorf("%s: removed by %+v, explained %+v", name, r, line)
+			}
+		}
+	}
+}

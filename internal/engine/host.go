@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/goclaw/goclaw/internal/engine/selection"
+	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+const (
+	maxDepth    = 8   // of calls that tools make
+	maxProgress = 500 // bytes of a word about how far a call is
+)
+
+// host is lent to one call. It implements [tool.Host] and keeps what the
+// call's own calls did. After the call has ended it does nothing any more.
+type host struct {
+	eng  *Engine
+	inv  *invocation
+	id   string // of the call
+	tell func(text string)
+
+	mu      sync.Mutex
+	over    bool
+	calls   int
+	state   tool.State // with the effects of the calls that ended
+	effects []tool.Effect
+	touches []tool.Touch
+}
+
+// Progress tells whoever watches how far the call is.
+func (h *host) Progress(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over {
+		h.tell(cut(text, maxProgress))
+	}
+}
+
+// Permitted lists what the scope may use.
+func (h *host) Permitted() []tool.Definition {
+	var defs []tool.Definition
+	for _, e := range h.inv.surface.Permitted {
+		if selection.Hidden(e) == "" {
+			defs = append(defs, e.Def)
+		}
+	}
+	return defs
+}
+
+// Withheld lists what the caller's role keeps away.
+func (h *host) Withheld() []tool.Removal { return surface.Withheld(h.inv.surface.Removed) }
+
+// Call runs another tool under the same scope and waits for it. A tool that
+// waits holds no worker, so its calls take one each; any other tool's calls run
+// on the worker that it holds already.
+func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool.Outcome {
+	h.mu.Lock()
+	h.calls++
+	call := llm.ToolCall{ID: fmt.Sprintf("%s/%d", h.id, h.calls), Name: name, Arguments: string(args)}
+	over, state := h.over, h.state
+	h.mu.Unlock()
+
+	b := newBatch(h.eng, h.inv.surface, h.inv.surface.Permitted, []llm.ToolCall{call}, h.report)
+	inv := &b.slots[0].invocation
+	inv.depth, inv.state = h.inv.depth+1, state
+	b.base = state
+	switch {
+	case over:
+		inv.end(tool.Cancelled, "Stopped: the call that asked for this one has ended, so nothing ran.")
+		b.finish(inv)
+	case inv.depth > maxDepth:
+		inv.refuse(&tool.Refusal{Rule: "depth", Reason: fmt.Sprintf("Calls of tools nest at most %d deep, so nothing ran.", maxDepth)})
+		b.finish(inv)
+	case h.inv.entry.Def.Waits:
+		b.run(ctx)
+	default:
+		b.runHere(ctx)
+	}
+
+	out := b.outcomes[0]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over {
+		h.effects = append(h.effects, out.Effects...)
+		h.touches = append(h.touches, out.Touches...)
+		h.state = h.state.Apply(out.Effects...)
+	}
+	return out
+}
+
+// report passes the progress of a call on as its caller's.
+func (h *host) report(e tool.Event) {
+	if e.Type == tool.Progress {
+		h.Progress(e.Text)
+	}
+}
+
+// end closes the host and returns what its calls did.
+func (h *host) end() (effects []tool.Effect, touches []tool.Touch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+	return h.effects, h.touches
+}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// maxDetails is how much JSON of a result's details is kept.
+const maxDetails = 8 << 10
+
+// persist turns the result into what is stored: details are cut to size, and
+// the digest tells equal results apart before anything shortens them.
+func persist(_ context.Context, inv *invocation) bool {
+	if inv.result.Details != nil {
+		details, err := json.Marshal(inv.result.Details)
+		if err != nil {
+			inv.note = fmt.Sprintf("the details were dropped: %v", err)
+		} else {
+			inv.out.Details = capped(details)
+		}
+	}
+	inv.digest()
+	return true
+}
+
+// capped is details themselves, or a summary of those that are too large.
+func capped(details json.RawMessage) json.RawMessage {
+	if len(details) <= maxDetails {
+		return details
+	}
+	summary := struct {
+		Omitted string   `json:"omitted"`
+		Bytes   int      `json:"bytes"`
+		Items   int      `json:"items,omitempty"`
+		Keys    []string `json:"keys,omitempty"`
+	}{Omitted: "the details were too large to keep", Bytes: len(details)}
+	var object map[string]json.RawMessage
+	var array []json.RawMessage
+	if json.Unmarshal(details, &object) == nil {
+		room := maxDetails / 2
+		for _, k := range slices.Sorted(maps.Keys(object)) {
+			if room -= len(k); room < 0 {
+				break
+			}
+			summary.Keys = append(summary.Keys, k)
+		}
+	} else if json.Unmarshal(details, &array) == nil {
+		summary.Items = len(array)
+	}
+	out, err := json.Marshal(summary)
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	return out
+}
+
+// digest is a short hash of what content holds and how the call ended.
+func digest(status tool.Status, content []llm.Part) string {
+	h := sha256.New()
+	add := func(field string) {
+		h.Write([]byte(field))
+		h.Write([]byte{0})
+	}
+	add(string(status))
+	for _, p := range content {
+		add(string(p.Kind))
+		add(p.Text)
+		if p.Media != nil {
+			add(p.Media.MIME)
+			add(p.Media.Blob)
+			h.Write(p.Media.Data)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

@@ -1,0 +1,20 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// plan refuses what changes something while the session is in plan mode.
+func plan(_ context.Context, inv *invocation) bool {
+	if !inv.state.Plan || inv.entry.Def.ReadOnly || inv.entry.Def.Internal {
+		return true
+	}
+	return inv.refuse(&tool.Refusal{
+		Rule:    "plan_mode",
+		Reason:  fmt.Sprintf("Plan mode is on, and %s changes things, so nothing ran.", inv.entry.Def.Name),
+		Allowed: "Go on with tools that only read; when the plan is settled, call exit_plan_mode.",
+	})
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/goclaw/goclaw/internal/engine/spill"
+	"github.com/goclaw/goclaw/internal/lib/visible"
+	"github.com/goclaw/goclaw/internal/llm"
+)
+
+// shower turns results into what the model sees.
+type shower struct {
+	spiller *spill.Spiller // nil shows everything whole
+}
+
+// show shows the result, whole or in part, hidden characters visible. That it
+// comes from a tool is framing enough for a model: it stands in a message of
+// that role, and nothing that decides anything reads it.
+func (s shower) show(ctx context.Context, inv *invocation) bool {
+	if s.spiller == nil {
+		inv.out.Content = visibly(inv.out.Content)
+		return true
+	}
+	inv.shown = s.spiller.Show(ctx, inv.surface.Scope, inv.out, inv.entry.Def.KeepResult)
+	return true
+}
+
+// fit shortens what is shown of the results of one response until they fit a
+// request together. When that breaks they are shown as they are.
+func (b *batch) fit(ctx context.Context, s *spill.Spiller, log *slog.Logger) {
+	if s == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			log.Error("fitting the results of a response panicked", "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	round := make([]spill.Shown, 0, len(b.slots))
+	for i := range b.slots {
+		if sh := b.slots[i].shown; sh != (spill.Shown{}) {
+			round = append(round, sh)
+		}
+	}
+	if len(round) > 0 {
+		s.Fit(ctx, b.slots[0].surface.Scope, round)
+	}
+}
+
+// visibly is content with hidden characters made visible in its text.
+func visibly(content []llm.Part) []llm.Part {
+	own := content
+	for i, p := range content {
+		if p.Kind != llm.KindText {
+			continue
+		}
+		if text := visible.Text(p.Text); text != p.Text {
+			if &own[0] == &content[0] {
+				own = append([]llm.Part(nil), content...)
+			}
+			own[i].Text = text
+		}
+	}
+	return own
+}

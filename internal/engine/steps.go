@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// step is one thing that happens to every call. It is made with the part it
+// works with and gets the call as data. do returns whether the call goes on; a
+// step that ends a call has filled in its outcome.
+type step struct {
+	name string
+	do   func(ctx context.Context, inv *invocation) bool
+}
+
+// steps lists what happens to a call, in three phases: admit decides whether it
+// runs and with which arguments; work runs it; show turns its result into what
+// the model sees. Calls that a tool makes itself see results whole and skip
+// show.
+//
+// The steps that are not here have their places marked; each joins the list
+// with what it works with.
+func steps(o Options) (admit, work, show []step) {
+	admit = []step{
+		{"resolve", resolve},
+		{"offered", offered},
+		{"plan", plan},
+		{"arguments", arguments},
+		// policy: host gates, with the budget and reserved workflows
+		// before: admin rules and typed handlers, with package hook
+		{"touches", touches},
+	}
+	work = []step{
+		// Again, since an earlier call of the same response may have turned
+		// plan mode on.
+		{"plan", plan},
+		// cache: answers equal calls, with engine/cache; run is skipped then
+		{"run", runner{pool: o.Pool, limit: o.Timeout, log: o.Log}.run},
+		{"touched", touched},
+		// after: observers of result, error and duration, with package hook
+		// tool_result_persist handlers transform the result here, with package hook
+		{"persist", persist},
+	}
+	show = []step{
+		{"spill", shower{o.Spiller}.show},
+		// hint: matching saved queries after a failure, with engine/selection
+	}
+	return admit, work, show
+}
+
+// take runs steps on inv until one ends it, and notes how long each took. A
+// step that panics costs its call and nothing else.
+func take(ctx context.Context, log *slog.Logger, steps []step, inv *invocation) (goesOn bool) {
+	at, begun := 0, time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			log.Error("a step of a tool call panicked", "step", steps[at].name, "tool", inv.out.Tool,
+				"panic", v, "stack", string(debug.Stack()))
+			inv.crashed("the step "+steps[at].name+" of GoClaw", v)
+			inv.out.Step = steps[at].name
+			goesOn = false
+		}
+	}()
+	for at = range steps {
+		inv.note = ""
+		goesOn = steps[at].do(ctx, inv)
+		now := time.Now()
+		inv.out.Steps = append(inv.out.Steps, tool.StepTime{Step: steps[at].name, Duration: now.Sub(begun), Note: inv.note})
+		begun = now
+		if !goesOn {
+			inv.out.Step = steps[at].name
+			if inv.out.Refusal != nil && inv.out.Refusal.Step == "" {
+				inv.out.Refusal.Step = steps[at].name
+			}
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// touched notes what the call read and wrote, as far as it was known before
+// and as running it found out, its own calls included, and what it changes in
+// the state.
+func touched(_ context.Context, inv *invocation) bool {
+	inv.out.Touches = inv.touches
+	effects, more := inv.host.end()
+	if len(more)+len(inv.result.Touched) > 0 {
+		inv.out.Touches = append(append(inv.touches[:len(inv.touches):len(inv.touches)], more...), inv.result.Touched...)
+	}
+	inv.out.Effects = append(effects, inv.result.Effects...)
+	return true
+}
+
+// touches finds out what the call is going to read and write, which decides
+// about the calls that it must not overlap with. A tool that can't tell touches
+// nothing when it only reads, unless its results are cached, and everything
+// else.
+func touches(_ context.Context, inv *invocation) bool {
+	def := &inv.entry.Def
+	switch t, ok := inv.entry.Tool.(tool.Toucher); {
+	case ok:
+		inv.touches = t.Touches(inv.call())
+	case !def.ReadOnly:
+		inv.touches = []tool.Touch{tool.Everything}
+	case def.Cacheable:
+		inv.touches = []tool.Touch{{Name: tool.Everything.Name}}
+	}
+	return true
+}

@@ -1,0 +1,7 @@
+//go:build !goclawtest
+
+package testtools
+
+import "github.com/goclaw/goclaw/internal/tool"
+
+func tools() []tool.Tool { return nil }

@@ -1,0 +1,5 @@
+//go:build !goclawtest
+
+package testtools_test
+
+var want []string
