@@ -123,15 +123,30 @@ func Known(name string) (Builtin, bool) {
 	return Builtin{}, false
 }
 
+// problem is why a provider can't be asked at all, in words for people.
+type problem struct {
+	class   llm.Class
+	message string
+}
+
+func (p *problem) Error() string { return p.message }
+
+func problemf(c llm.Class, format string, args ...any) *problem {
+	return &problem{c, fmt.Sprintf(format, args...)}
+}
+
 // complete fills in what s leaves to its type and says which vendor's wire it
-// takes. vendors are those of this build. The error is a sentence for people.
-func (s Settings) complete(vendors map[string]Open) (Settings, string, error) {
+// takes. vendors are those of this build.
+func (s Settings) complete(vendors map[string]Open) (Settings, string, *problem) {
 	if s.Type == "" {
 		s.Type = s.Name
 	}
 	b, ok := Known(s.Type)
 	if !ok {
-		return s, "", fmt.Errorf("there is no provider %q", s.Type)
+		return s, "", problemf(llm.ClassUnknown, "there is no type of provider %q", s.Type)
+	}
+	if s.Model == "" {
+		s.Model = b.Model
 	}
 	var wire Wire
 	for _, w := range b.Wires {
@@ -141,20 +156,17 @@ func (s Settings) complete(vendors map[string]Open) (Settings, string, error) {
 		}
 	}
 	if wire.Vendor == "" {
-		return s, "", fmt.Errorf("%s is not in this version", s.Type)
-	}
-	if s.Model == "" {
-		s.Model = b.Model
+		return s, "", problemf(llm.ClassUnknown, "%s is not in this version", s.Type)
 	}
 	needsKey := b.KeyVar != "" && s.BaseURL == ""
 	if needsKey && s.Key == "" {
-		return s, wire.Vendor, fmt.Errorf("there is no API key: set %s", b.KeyVar)
+		return s, wire.Vendor, problemf(llm.ClassAuth, "there is no API key; set %s", b.KeyVar)
 	}
 	if s.BaseURL == "" {
 		s.BaseURL = wire.Host
 	}
 	if s.BaseURL == "" && s.Type == Compatible {
-		return s, wire.Vendor, fmt.Errorf("it has no base_url")
+		return s, wire.Vendor, problemf(llm.ClassUnknown, "it has no base_url")
 	}
 	s.BaseURL = withPath(s.BaseURL, wire.Path)
 	s.Limits = s.Limits.complete()
