@@ -1,0 +1,216 @@
+package fakellm
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// chatCompletions is OpenAI's wire.
+type chatCompletions struct{}
+
+// created is the time in every answer, so that equal scripts give equal bytes.
+const created = 1767225600
+
+type openAIRequest struct {
+	Model         string `json:"model"`
+	Stream        bool   `json:"stream"`
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+}
+
+type obj = map[string]any
+
+func (chatCompletions) models(names ...string) []byte {
+	var data []obj
+	for _, n := range names {
+		data = append(data, obj{"id": n, "object": "model", "created": created, "owned_by": "fakellm"})
+	}
+	return encode(obj{"object": "list", "data": data})
+}
+
+func (w chatCompletions) write(a Answer, body []byte, n int) ([][]byte, string, error) {
+	const stream = "text/event-stream; charset=utf-8"
+	var pieces [][]byte
+	for _, r := range a.Raw {
+		pieces = append(pieces, []byte(r))
+	}
+	if pieces = append(pieces, a.RawBytes...); len(pieces) > 0 {
+		return pieces, stream, nil
+	}
+	var req openAIRequest
+	if err := json.Unmarshal(body, &req); err != nil {
+		return nil, "", err
+	}
+	if len(a.Deltas) > 0 {
+		for _, d := range a.Deltas {
+			piece, err := w.literal(d, req, n)
+			if err != nil {
+				return nil, "", err
+			}
+			pieces = append(pieces, piece)
+		}
+		return pieces, stream, nil
+	}
+	if a.Whole || !req.Stream {
+		return [][]byte{w.document(a, req, n)}, "application/json", nil
+	}
+	return w.stream(a, req, n), stream, nil
+}
+
+// literal is a delta of the script as a chunk.
+func (w chatCompletions) literal(raw json.RawMessage, req openAIRequest, n int) ([]byte, error) {
+	var d struct {
+		Delta  json.RawMessage `json:"delta"`
+		Finish *string         `json:"finish"`
+	}
+	if err := strict(raw, &d); err != nil {
+		return nil, fmt.Errorf("delta: %w", err)
+	}
+	if d.Delta == nil {
+		d.Delta = json.RawMessage("{}")
+	}
+	return w.event(w.chunk(req, n, d.Delta, d.Finish)), nil
+}
+
+func (w chatCompletions) stream(a Answer, req openAIRequest, n int) [][]byte {
+	var out [][]byte
+	delta := func(d obj) { out = append(out, w.event(w.chunk(req, n, d, nil))) }
+	delta(obj{"role": "assistant", "content": ""})
+	for _, p := range cut(a.Reasoning, a.Pieces) {
+		delta(obj{"reasoning_content": p})
+	}
+	for _, p := range cut(a.Text, a.Pieces) {
+		delta(obj{"content": p})
+	}
+	for i, c := range a.Calls {
+		delta(obj{"tool_calls": []obj{{"index": i, "id": callID(c, n, i), "type": "function", "function": obj{"name": c.Name, "arguments": ""}}}})
+		for _, p := range cut(c.arguments(), a.Pieces) {
+			delta(obj{"tool_calls": []obj{{"index": i, "function": obj{"arguments": p}}}})
+		}
+	}
+	return out
+}
+
+func (w chatCompletions) end(a Answer, body []byte, n int) [][]byte {
+	var req openAIRequest
+	if len(a.Raw)+len(a.RawBytes) > 0 || a.Whole || json.Unmarshal(body, &req) != nil || !req.Stream {
+		return nil
+	}
+	if len(a.Deltas) > 0 {
+		return [][]byte{[]byte("data: [DONE]\n\n")}
+	}
+	var out [][]byte
+	if a.Finish != "none" {
+		reason := finish(a)
+		out = append(out, w.event(w.chunk(req, n, obj{}, &reason)))
+	}
+	if req.StreamOptions.IncludeUsage {
+		c := w.chunk(req, n, nil, nil)
+		c["choices"], c["usage"] = []obj{}, usage(a)
+		out = append(out, w.event(c))
+	}
+	return append(out, []byte("data: [DONE]\n\n"))
+}
+
+func (chatCompletions) chunk(req openAIRequest, n int, delta any, reason *string) obj {
+	return obj{
+		"id": id("chatcmpl", n), "object": "chat.completion.chunk", "created": created, "model": req.Model,
+		"choices": []obj{{"index": 0, "delta": delta, "finish_reason": reason}},
+	}
+}
+
+func (chatCompletions) event(v any) []byte {
+	return append(append([]byte("data: "), encode(v)...), "\n\n"...)
+}
+
+func (chatCompletions) document(a Answer, req openAIRequest, n int) []byte {
+	message := obj{"role": "assistant", "content": nil, "refusal": nil}
+	if a.Text != "" || len(a.Calls) == 0 {
+		message["content"] = a.Text
+	}
+	if a.Reasoning != "" {
+		message["reasoning_content"] = a.Reasoning
+	}
+	var calls []obj
+	for i, c := range a.Calls {
+		calls = append(calls, obj{"id": callID(c, n, i), "type": "function", "function": obj{"name": c.Name, "arguments": c.arguments()}})
+	}
+	if calls != nil {
+		message["tool_calls"] = calls
+	}
+	choice := obj{"index": 0, "message": message, "finish_reason": finish(a)}
+	if a.Finish == "none" {
+		choice["finish_reason"] = nil
+	}
+	return encode(obj{
+		"id": id("chatcmpl", n), "object": "chat.completion", "created": created, "model": req.Model,
+		"choices": []obj{choice}, "usage": usage(a),
+	})
+}
+
+func usage(a Answer) obj {
+	var u Usage
+	if a.Usage != nil {
+		u = *a.Usage
+	}
+	return obj{
+		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
+		"prompt_tokens_details":     obj{"cached_tokens": u.Cached},
+		"completion_tokens_details": obj{"reasoning_tokens": u.Reasoning},
+	}
+}
+
+func finish(a Answer) string {
+	switch {
+	case a.Finish == "filter":
+		return "content_filter"
+	case a.Finish != "":
+		return a.Finish
+	case len(a.Calls) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func callID(c Call, n, i int) string {
+	if c.ID != "" {
+		return c.ID
+	}
+	return id("call", n) + "_" + strconv.Itoa(i)
+}
+
+func id(prefix string, n int) string { return prefix + "-" + strconv.Itoa(n) }
+
+// cut divides s into pieces of about n bytes without cutting a code point.
+func cut(s string, n int) []string {
+	if s == "" {
+		return nil
+	}
+	if n <= 0 {
+		return []string{s}
+	}
+	var out []string
+	for len(s) > n {
+		at := n
+		for at < len(s) && !utf8.RuneStart(s[at]) {
+			at++
+		}
+		out = append(out, s[:at])
+		s = s[at:]
+	}
+	if s != "" {
+		out = append(out, s)
+	}
+	return out
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("fakellm: encode %T: %v", v, err)) // only values of this package are encoded
+	}
+	return b
+}

@@ -1,0 +1,162 @@
+package fakellm
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Script says what a server answers. As JSON it is a file:
+//
+//	{
+//	  "answers": [
+//	    {"calls": [{"name": "file_read", "args": {"path": "a.txt"}}]},
+//	    {"text": "It says hello.", "usage": {"input": 100, "output": 5}}
+//	  ]
+//	}
+//
+// Each request takes the first answer that has not been used and whose "when"
+// stands in the request. A request that finds none is answered with status 500
+// and makes the test fail.
+type Script struct {
+	Answers []Answer `json:"answers"`
+	// Loop uses the answers again from the first one when all were used.
+	Loop bool `json:"loop,omitempty"`
+	// Invalid lets requests be wrong: else each is held against the vendor's
+	// documented format, and a fault makes the test fail.
+	Invalid bool `json:"invalid,omitempty"`
+}
+
+// Answer is one answer of a model, in words that hold for every vendor, or
+// literally. A zero Answer is an empty one that ended well.
+type Answer struct {
+	// When has to stand in the body of a request that is to get this answer.
+	When string `json:"when,omitempty"`
+
+	Text      string `json:"text,omitempty"`
+	Reasoning string `json:"reasoning,omitempty"`
+	Calls     []Call `json:"calls,omitempty"`
+	// Finish is stop, tool_calls, length or filter; by what the answer holds
+	// when empty. "none" leaves it out, so that the answer never ends.
+	Finish string `json:"finish,omitempty"`
+	Usage  *Usage `json:"usage,omitempty"`
+	// Pieces is how many bytes of text and of arguments go into one piece of a
+	// stream; 0 sends each whole. Letters are never cut by it.
+	Pieces int `json:"pieces,omitempty"`
+	// Whole sends one document although a stream was asked for.
+	Whole bool `json:"whole,omitempty"`
+
+	// Deltas are pieces of a stream in the vendor's own form, in place of the
+	// fields above. For OpenAI: {"delta": {…}, "finish": "stop"}.
+	Deltas []json.RawMessage `json:"deltas,omitempty"`
+	// Raw is the body as it is, in place of all above: each element is written
+	// by itself and sent before the next. Bytes that are not UTF-8 go into
+	// RawBytes, which as JSON are base64.
+	Raw      []string `json:"raw,omitempty"`
+	RawBytes [][]byte `json:"raw_bytes,omitempty"`
+
+	// Status other than 0 and 200 answers with Body and Header, and so do
+	// these alone.
+	Status int               `json:"status,omitempty"`
+	Header map[string]string `json:"header,omitempty"`
+	Body   string            `json:"body,omitempty"`
+
+	// Hang stops forever: "before" anything was sent, with the header sent
+	// ("header"), or behind the content, before the end ("middle").
+	Hang string `json:"hang,omitempty"`
+	// Break ends the connection at the same places, "before" or "middle", by a
+	// reset.
+	Break string `json:"break,omitempty"`
+	// Delay is waited before the answer, in milliseconds.
+	Delay int `json:"delay,omitempty"`
+
+	// Gate is waited for before each write, as long as the client stays: a
+	// value lets one write pass, closing it lets all.
+	Gate <-chan struct{} `json:"-"`
+}
+
+// Call is a tool call of an answer.
+type Call struct {
+	ID   string `json:"id,omitempty"` // made up from the call's place when empty
+	Name string `json:"name"`
+	// Args is the arguments: as JSON any value, which is sent as its text.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Text are arguments as the model wrote them, when they are no JSON.
+	Text string `json:"args_text,omitempty"`
+}
+
+func (c Call) arguments() string {
+	if c.Text != "" {
+		return c.Text
+	}
+	return string(c.Args)
+}
+
+// Usage counts an answer's tokens.
+type Usage struct {
+	Input     int `json:"input,omitempty"`
+	Cached    int `json:"cached,omitempty"`
+	Output    int `json:"output,omitempty"`
+	Reasoning int `json:"reasoning,omitempty"`
+}
+
+// Text answers with text.
+func Text(text string) Answer { return Answer{Text: text} }
+
+// Calls answers with calls.
+func Calls(calls ...Call) Answer { return Answer{Calls: calls} }
+
+// Use is a call of the tool name with args, which is JSON.
+func Use(name, args string) Call { return Call{Name: name, Args: json.RawMessage(args)} }
+
+// Fail answers with an HTTP status and a body.
+func Fail(status int, body string) Answer { return Answer{Status: status, Body: body} }
+
+// ReadScript reads a script from a file.
+func ReadScript(name string) (Script, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return Script{}, fmt.Errorf("read script: %w", err)
+	}
+	return ParseScript(data)
+}
+
+// ParseScript reads a script from JSON. Unknown fields are errors.
+func ParseScript(data []byte) (Script, error) {
+	var s Script
+	if err := strict(data, &s); err != nil {
+		return Script{}, fmt.Errorf("parse script: %w", err)
+	}
+	for i, a := range s.Answers {
+		if err := a.check(); err != nil {
+			return Script{}, fmt.Errorf("parse script: answer %d: %w", i+1, err)
+		}
+	}
+	return s, nil
+}
+
+func (a Answer) check() error {
+	switch a.Hang {
+	case "", "before", "header", "middle":
+	default:
+		return fmt.Errorf("hang is %q; want before, header or middle", a.Hang)
+	}
+	switch a.Break {
+	case "", "before", "middle":
+	default:
+		return fmt.Errorf("break is %q; want before or middle", a.Break)
+	}
+	switch a.Finish {
+	case "", "none", "stop", "tool_calls", "length", "filter":
+	default:
+		return fmt.Errorf("finish is %q; want stop, tool_calls, length, filter or none", a.Finish)
+	}
+	return nil
+}
+
+func (a Answer) delay() time.Duration { return time.Duration(a.Delay) * time.Millisecond }
+
+func (a Answer) fails() bool {
+	return a.Status != 0 && a.Status != 200 || a.Body != ""
+}

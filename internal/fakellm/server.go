@@ -1,0 +1,383 @@
+// Package fakellm is a model server for tests: it speaks a vendor's real wire
+// over real connections, answers by a script, and keeps every request byte for
+// byte. What a test asserts is what went over the wire and what came of it.
+//
+// A [Server] is an [http.Handler] that lives as long as its test. [Start] serves
+// it on a free port of the loopback, [StartInMemory] on connections in memory,
+// for tests within a testing/synctest bubble; both hold each request against
+// the vendor's documented format and end the server with the test, which fails
+// when a request was wrong or found no answer left. [Main] is the same server
+// as a program for scripts, [Commands] are for testscript, [Quick] is for
+// benchmarks. Nothing here waits for longer than its client stays.
+//
+// Start reading at [Script] and [Server.ServeHTTP]. A new vendor is one wire:
+// how an answer is written and how a request is checked.
+package fakellm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Request is what a client sent.
+type Request struct {
+	Method string
+	Path   string
+	Header http.Header
+	Body   []byte
+}
+
+// Decode reads the body as JSON into v.
+func (r Request) Decode(v any) error { return json.Unmarshal(r.Body, v) }
+
+// Server answers by a script. It is safe for concurrent use.
+type Server struct {
+	// URL is the address without a path, set by Start and StartInMemory.
+	URL    string
+	client *http.Client
+
+	mu       sync.Mutex
+	script   Script
+	used     []bool
+	requests []Request
+	faults   []error
+	came     chan struct{} // closed and made anew with each request
+	record   func(n int, r Request) error
+}
+
+// New returns a server that answers by s.
+func New(s Script) *Server {
+	return &Server{script: s, used: make([]bool, len(s.Answers)), came: make(chan struct{})}
+}
+
+// Start serves answers on a free port until the test ends.
+func Start(tb testing.TB, answers ...Answer) *Server {
+	tb.Helper()
+	return StartScript(tb, Script{Answers: answers})
+}
+
+// StartScript is Start with a whole script.
+func StartScript(tb testing.TB, script Script) *Server {
+	tb.Helper()
+	s := New(script)
+	h := httptest.NewServer(s)
+	s.URL = h.URL
+	tb.Cleanup(func() {
+		h.CloseClientConnections() // those that hang
+		h.Close()
+		s.report(tb)
+	})
+	return s
+}
+
+// StartInMemory serves answers on connections in memory, reached by the
+// server's Client. Within a testing/synctest bubble time passes for both ends.
+func StartInMemory(tb testing.TB, answers ...Answer) *Server {
+	tb.Helper()
+	s := New(Script{Answers: answers})
+	l := newListener()
+	h := &http.Server{Handler: s}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	s.URL = "http://fakellm.test"
+	s.client = &http.Client{Transport: &http.Transport{DialContext: l.dial, DisableCompression: true}}
+	tb.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		if err := errors.Join(h.Close(), ended(<-served)); err != nil {
+			tb.Errorf("close fake model server: %v", err)
+		}
+		s.report(tb)
+	})
+	return s
+}
+
+func ended(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Base is the address that an OpenAI client is configured with.
+func (s *Server) Base() string { return s.URL + "/v1" }
+
+// Client reaches a server in memory.
+func (s *Server) Client() *http.Client { return s.client }
+
+// Requests are the requests so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Wait returns when n requests have come, or an error when ctx ended before.
+func (s *Server) Wait(ctx context.Context, n int) error {
+	for {
+		s.mu.Lock()
+		got, came := len(s.requests), s.came
+		s.mu.Unlock()
+		if got >= n {
+			return nil
+		}
+		select {
+		case <-came:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for request %d: %w after %d", n, ctx.Err(), got)
+		}
+	}
+}
+
+// Left is how many answers of the script were not used.
+func (s *Server) Left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, used := range s.used {
+		if !used {
+			n++
+		}
+	}
+	return n
+}
+
+// Add appends answers to the script.
+func (s *Server) Add(answers ...Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script.Answers = append(s.script.Answers, answers...)
+	s.used = append(s.used, make([]bool, len(answers))...)
+}
+
+// Err is what was wrong with the requests so far.
+func (s *Server) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.faults...)
+}
+
+func (s *Server) report(tb testing.TB) {
+	if err := s.Err(); err != nil {
+		tb.Errorf("fake model server: %v", err)
+	}
+}
+
+// wire is how one vendor's API looks.
+type wire interface {
+	// check holds a request against the vendor's documented format.
+	check(body []byte) error
+	// write is the answer to a request, in the pieces in which it is sent.
+	write(a Answer, body []byte, n int) (pieces [][]byte, contentType string, err error)
+	// end is what closes a stream behind the pieces.
+	end(a Answer, body []byte, n int) [][]byte
+	// models lists the names of the models.
+	models(names ...string) []byte
+}
+
+// wireOf finds the vendor by the path of a request.
+func wireOf(path string) wire {
+	if strings.HasSuffix(path, "/chat/completions") || strings.HasSuffix(path, "/models") {
+		return chatCompletions{}
+	}
+	return nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client left
+	}
+	api := wireOf(r.URL.Path)
+	if api == nil {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method == http.MethodGet {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(api.models("fake-model"))
+		return
+	}
+	a, n, ok := s.take(api, Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: body})
+	if !ok {
+		http.Error(w, `{"error":{"message":"the script has no answer left for this request"}}`, http.StatusInternalServerError)
+		return
+	}
+	out := &answering{w: w, r: r, a: a}
+	if err := out.run(api, body, n); err != nil && r.Context().Err() == nil {
+		s.fault(fmt.Errorf("answer request %d: %w", n, err))
+	}
+}
+
+// take keeps a request and picks its answer. n counts requests from 1.
+func (s *Server) take(api wire, r Request) (a Answer, n int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r)
+	n = len(s.requests)
+	close(s.came)
+	s.came = make(chan struct{})
+	if s.record != nil {
+		if err := s.record(n, r); err != nil {
+			s.faults = append(s.faults, err)
+		}
+	}
+	if !s.script.Invalid {
+		if err := api.check(r.Body); err != nil {
+			s.faults = append(s.faults, fmt.Errorf("request %d is invalid: %w\n%s", n, err, r.Body))
+		}
+	}
+	for range 2 {
+		for i, a := range s.script.Answers {
+			if !s.used[i] && (a.When == "" || bytes.Contains(r.Body, []byte(a.When))) {
+				s.used[i] = true
+				return a, n, true
+			}
+		}
+		if !s.script.Loop {
+			break
+		}
+		clear(s.used)
+	}
+	s.faults = append(s.faults, fmt.Errorf("no answer left for request %d", n))
+	return Answer{}, n, false
+}
+
+func (s *Server) fault(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, err)
+}
+
+// answering is one answer on its way.
+type answering struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	a    Answer
+	sent bool
+}
+
+// errBroken says that the script ended the connection.
+var errBroken = errors.New("broken by the script")
+
+func (o *answering) run(api wire, body []byte, n int) error {
+	if !o.pause(o.a.delay()) {
+		return nil
+	}
+	switch {
+	case o.a.Hang == "before":
+		<-o.r.Context().Done()
+		return nil
+	case o.a.Break == "before":
+		return o.reset()
+	}
+	for k, v := range o.a.Header {
+		o.w.Header().Set(k, v)
+	}
+	if o.a.fails() {
+		if o.w.Header().Get("Content-Type") == "" {
+			o.w.Header().Set("Content-Type", "application/json")
+		}
+		o.w.WriteHeader(max(o.a.Status, 200))
+		return o.send([]byte(o.a.Body))
+	}
+	pieces, contentType, err := api.write(o.a, body, n)
+	if err != nil {
+		return err
+	}
+	if o.w.Header().Get("Content-Type") == "" {
+		o.w.Header().Set("Content-Type", contentType)
+	}
+	if o.a.Hang == "header" {
+		o.w.WriteHeader(http.StatusOK)
+		if err := o.flush(); err != nil {
+			return err
+		}
+		<-o.r.Context().Done()
+		return nil
+	}
+	for _, p := range pieces {
+		if err := o.send(p); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.a.Hang == "middle":
+		<-o.r.Context().Done()
+		return nil
+	case o.a.Break == "middle":
+		return o.reset()
+	}
+	for _, p := range api.end(o.a, body, n) {
+		if err := o.send(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pause waits for d, unless the client leaves.
+func (o *answering) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-o.r.Context().Done():
+		return false
+	}
+}
+
+// send writes one piece and sends it off.
+func (o *answering) send(piece []byte) error {
+	if o.a.Gate != nil {
+		select {
+		case <-o.a.Gate:
+		case <-o.r.Context().Done():
+			return errBroken
+		}
+	}
+	o.sent = true
+	if _, err := o.w.Write(piece); err != nil {
+		return err
+	}
+	return o.flush()
+}
+
+func (o *answering) flush() error { return http.NewResponseController(o.w).Flush() }
+
+// reset ends the connection without a word.
+func (o *answering) reset() error {
+	conn, _, err := http.NewResponseController(o.w).Hijack()
+	if err != nil {
+		// A protocol whose connections are shared ends the stream instead.
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		if err := tcp.SetLinger(0); err != nil {
+			return err
+		}
+	}
+	return conn.Close()
+}
+
+// strict decodes JSON without unknown fields.
+func strict(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}

@@ -1,0 +1,168 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/provider"
+)
+
+// fault is a failure as the server reports it.
+type fault struct {
+	status     int // 0 when it came inside a stream
+	code       string
+	kind       string
+	param      string
+	message    string
+	retryAfter time.Duration
+}
+
+func (f *fault) Error() string { return f.message }
+
+// readFault reads the value of "error", or a document that is the error: an
+// object with message, type, code and param, or a mere string.
+func readFault(raw []byte, status int) *fault {
+	f := &fault{status: status}
+	var scratch []byte
+	s := &scan{b: raw}
+	if s.peek() == '"' {
+		if b, ok := s.text(&scratch); ok {
+			f.message = string(b)
+		}
+		return f
+	}
+	str := func() string {
+		raw := s.raw()
+		if len(raw) == 0 || string(raw) == "null" {
+			return ""
+		}
+		inner := &scan{b: raw}
+		if b, ok := inner.text(&scratch); ok {
+			return string(b)
+		}
+		return string(raw)
+	}
+	if !s.open('{') {
+		f.message = string(raw)
+		return f
+	}
+	for first := true; s.more('}', &first); {
+		switch string(s.key()) {
+		case "message", "detail", "error_description":
+			f.message = str()
+		case "code":
+			f.code = str()
+		case "type":
+			f.kind = str()
+		case "param":
+			f.param = str()
+		case "error":
+			if raw := s.raw(); s.ok() && string(raw) != "null" {
+				return readFault(raw, max(status, f.status))
+			}
+		default:
+			s.skip()
+		}
+	}
+	if n, err := strconv.Atoi(f.code); err == nil && n >= 400 && n < 600 && f.status == 0 {
+		f.status = n // OpenRouter and vLLM put the status here
+	}
+	if f.message == "" || s.bad {
+		f.message = string(raw)
+	}
+	return f
+}
+
+// answerFault reads an HTTP answer that is an error.
+func answerFault(resp *http.Response, body []byte) *fault {
+	f := &fault{status: resp.StatusCode}
+	if t := strings.TrimSpace(string(body)); strings.HasPrefix(t, "{") {
+		f = readFault(body, resp.StatusCode)
+	} else if f.message = t; f.message == "" {
+		f.message = strings.TrimSpace(http.StatusText(resp.StatusCode))
+	}
+	f.status = resp.StatusCode
+	f.retryAfter = provider.RetryAfter(resp.Header, time.Now())
+	return f
+}
+
+// says reports whether any of words stands in what the server wrote.
+func (f *fault) says(words ...string) bool {
+	text := strings.ToLower(f.code + " " + f.kind + " " + f.message)
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// class sorts the fault. Codes and words go before the status, since servers
+// agree on the former more than on the latter.
+func (f *fault) class() llm.Class {
+	known := provider.StatusClass(f.status)
+	switch {
+	case f.says("insufficient_quota", "billing_hard_limit", "exceeded your current quota", "quota_exceeded", "usage limit", "spend limit"):
+		return llm.ClassQuota
+	case f.says("insufficient balance", "insufficient_balance", "payment_required", "billing_not_active", "insufficient credits"):
+		return llm.ClassBilling
+	case f.says("invalid_api_key", "incorrect api key", "invalid api key", "authentication_error", "authentication fails"):
+		return llm.ClassAuth
+	case known != llm.ClassOverloaded && f.says("context_length_exceeded", "maximum context length", "context window",
+		"context length", "context size", "prompt is too long", "too many tokens", "exceed_context_size", "input is too long", "input tokens exceed"):
+		return llm.ClassTooLong
+	case f.says("model_not_found", "model not found", "no such model") || f.status == http.StatusBadRequest && f.says("model does not exist", "invalid model"):
+		return llm.ClassNoModel
+	case f.says("rate_limit", "rate limit", "overloaded", "too many requests", "server is busy", "at capacity"):
+		return llm.ClassOverloaded
+	case known != llm.ClassUnknown:
+		return known
+	case f.says("server_error", "internal error", "internal server error", "upstream", "timed out", "timeout"):
+		return llm.ClassNetwork
+	case f.says("invalid_request_error"):
+		return llm.ClassBadRequest
+	}
+	return llm.ClassUnknown
+}
+
+// failure is f for people.
+func (f *fault) failure(secrets ...string) *llm.Error {
+	e := &llm.Error{
+		Class: f.class(), Status: f.status, Code: f.code,
+		Message: provider.Clean(f.message, secrets...), RetryAfter: f.retryAfter,
+	}
+	if e.Code == "" {
+		e.Code = f.kind
+	}
+	if e.Class == llm.ClassNoModel && f.status == http.StatusNotFound && !f.says("model") {
+		e.Message += "; either the model or the address is not known there"
+	}
+	return e
+}
+
+// errDead is a stream that ended before the server said how.
+var errDead = errors.New("the answer broke off")
+
+// streamFailure is how reading an answer failed, for people.
+func streamFailure(err error, secrets ...string) *llm.Error {
+	var f *fault
+	switch {
+	case errors.As(err, &f):
+		return f.failure(secrets...)
+	case errors.Is(err, errTooLarge), errors.Is(err, errHuge), errors.Is(err, errForeign):
+		return &llm.Error{Class: llm.ClassUnknown, Message: err.Error(), Err: err}
+	case errors.Is(err, errDead), errors.Is(err, errMalformed):
+		return &llm.Error{Class: llm.ClassNetwork, Message: err.Error(), Err: err}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &llm.Error{Class: llm.ClassNetwork, Message: errDead.Error(), Err: err}
+	}
+	e := provider.Unreachable(err, secrets...)
+	e.Message = fmt.Sprintf("%v: %s", errDead, e.Message)
+	return e
+}

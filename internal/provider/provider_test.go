@@ -1,0 +1,311 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/goclaw/goclaw/internal/llm"
+)
+
+// silent is a vendor that is never asked for an answer.
+type silent struct{}
+
+func (silent) Stream(context.Context, llm.Request) iter.Seq2[llm.Event, error] {
+	return func(func(llm.Event, error) bool) {}
+}
+
+func (silent) List(context.Context) ([]string, error) { return []string{"qwen3:8b"}, nil }
+
+func openSilent(Settings) (llm.Model, error) { return silent{}, nil }
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	s := New(Options{
+		Vendors: map[string]Open{"openai": openSilent, "demo": openSilent},
+		Providers: []Settings{
+			{Name: "openai", Key: "k"},
+			{Name: "my-vllm", Type: Compatible, BaseURL: "http://10.0.0.5:8000/v1", Model: "qwen3", ContextWindow: 32_000, MaxOutput: 4_000},
+			{Name: "nomodel", Type: Compatible, BaseURL: "http://10.0.0.5:8000/v1"},
+			{Name: "nourl", Type: Compatible, Model: "x"},
+			{Name: "odd", Type: "telex"},
+			{Name: "local", Type: "openai", BaseURL: "http://127.0.0.1:1/v1", Model: "gpt-4o-2024-08-06"},
+		},
+	})
+	for _, test := range []struct {
+		otherwise, model string
+		want             llm.Target
+		err              string
+		class            llm.Class
+	}{
+		{"", "", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Tools: true}, "", ""},
+		{"my-vllm", "", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
+		{"my-vllm", "openai", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Tools: true}, "", ""},
+		{"", "my-vllm/a/b/c", llm.Target{Provider: "my-vllm", Model: "a/b/c", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
+		{"", "my-vllm/", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
+		{"", "local", llm.Target{Provider: "local", Model: "gpt-4o-2024-08-06", Vendor: "openai", ContextWindow: 128_000, MaxOutput: 16_384, Images: true, Tools: true}, "", ""},
+		{"", "demo", llm.Target{Provider: "demo", Model: "demo", Vendor: "demo", ContextWindow: 128_000, MaxOutput: 8_192, Tools: true}, "", ""},
+		{"", "ollama/x", llm.Target{Provider: "ollama", Model: "x", Vendor: "openai", Tools: true}, "", ""},
+		{"", "gpt-4o", llm.Target{Provider: "gpt-4o"}, "there is no provider of this name; there are claude, deepseek, demo, gemini", llm.ClassUnknown},
+		{"", "claude", llm.Target{Provider: "claude", Model: "claude-sonnet-5-5", Tools: true}, "claude is not in this version", llm.ClassUnknown},
+		{"", "deepseek", llm.Target{Provider: "deepseek", Model: "deepseek-flash", Vendor: "openai", ContextWindow: 1_000_000, MaxOutput: 384_000, Images: true, Tools: true}, "there is no API key; set DEEPSEEK_API_KEY", llm.ClassAuth},
+		{"", "nomodel", llm.Target{Provider: "nomodel", Vendor: "openai", Tools: true}, "no model is configured", llm.ClassNoModel},
+		{"", "nourl", llm.Target{Provider: "nourl", Model: "x", Vendor: "openai", Tools: true}, "it has no base_url", llm.ClassUnknown},
+		{"", "odd/x", llm.Target{Provider: "odd", Model: "x", Tools: true}, `there is no type of provider "telex"`, llm.ClassUnknown},
+	} {
+		got, err := s.For(test.otherwise, nil).Target(test.model)
+		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%q: %v, want %q", test.model, err, test.err)
+		}
+		var e *llm.Error
+		if errors.As(err, &e) && e.Class != test.class {
+			t.Errorf("%q: %s, want %s", test.model, e.Class, test.class)
+		}
+		if test.model == "claude" {
+			got.Vendor = "" // nothing of it is known before its wire is
+		}
+		if test.err == "" || test.class != llm.ClassUnknown {
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", test.model, diff)
+			}
+		}
+	}
+}
+
+func TestCompletedSettings(t *testing.T) {
+	t.Parallel()
+	both := map[string]Open{"openai": openSilent, "ollama": openSilent, "demo": openSilent}
+	one := map[string]Open{"openai": openSilent}
+	for _, test := range []struct {
+		in      Settings
+		vendors map[string]Open
+		vendor  string
+		base    string
+	}{
+		{Settings{Name: "openai", Key: "k"}, one, "openai", "https://api.openai.com/v1"},
+		{Settings{Name: "openai", BaseURL: "http://127.0.0.1:9000"}, one, "openai", "http://127.0.0.1:9000/v1"},
+		{Settings{Name: "openai", BaseURL: "http://127.0.0.1:9000/api/"}, one, "openai", "http://127.0.0.1:9000/api"},
+		{Settings{Name: "deepseek", Key: "k"}, one, "openai", "https://api.deepseek.com"},
+		{Settings{Name: "ollama"}, one, "openai", "http://127.0.0.1:11434/v1"},
+		{Settings{Name: "ollama", BaseURL: "http://box:11434"}, one, "openai", "http://box:11434/v1"},
+		{Settings{Name: "ollama"}, both, "ollama", "http://127.0.0.1:11434"},
+		{Settings{Name: "demo"}, both, "demo", ""},
+		{Settings{Name: "mine", Type: Compatible, BaseURL: "http://box/v1/"}, one, "openai", "http://box/v1"},
+		{Settings{Name: "mine", Type: Compatible, BaseURL: "http://box"}, one, "openai", "http://box"},
+	} {
+		got, vendor, p := test.in.complete(test.vendors)
+		if p != nil || vendor != test.vendor || got.BaseURL != test.base {
+			t.Errorf("%+v: %s at %q, %v", test.in, vendor, got.BaseURL, p)
+		}
+		if got.Limits != (Limits{Total: 10 * time.Minute, FirstByte: time.Minute, Idle: time.Minute}) {
+			t.Errorf("%+v", got.Limits)
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	s := New(Options{
+		Vendors:   map[string]Open{"openai": openSilent},
+		Providers: []Settings{{Name: "mine", Type: Compatible, BaseURL: "http://box:1/v1", Model: "m"}},
+	})
+	s.health.failed(llm.Target{Provider: "mine", Model: "other"}, &llm.Error{Class: llm.ClassAuth, Message: "no"}, time.Now())
+	var names []string
+	for _, st := range s.State() {
+		names = append(names, st.Target.String())
+		switch st.Target.Provider {
+		case "claude", "openai", "deepseek":
+			if st.Problem == "" {
+				t.Errorf("%+v", st)
+			}
+		case "mine":
+			if st.Address != "http://box:1" || st.Problem != "" || (st.Target.Model == "other") == st.Cooling.IsZero() {
+				t.Errorf("%+v", st)
+			}
+		}
+	}
+	want := []string{
+		"claude/claude-sonnet-5-5", "deepseek/deepseek-flash", "demo/demo", "gemini-legacy/gemini-flash-latest", "gemini/gemini-flash-latest",
+		"mine/m", "mine/other", "ollama/qwen3", "openai/gpt-6-luna",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestListing(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Vendors: map[string]Open{"openai": openSilent}, Providers: []Settings{{Name: "nomodel", Type: Compatible, BaseURL: "http://box"}}})
+	for _, name := range []string{"ollama", "nomodel"} {
+		if got, err := s.List(t.Context(), name); err != nil || !slices.Equal(got, []string{"qwen3:8b"}) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"openai", "nobody"} {
+		if _, err := s.List(t.Context(), name); err == nil {
+			t.Errorf("%s was asked", name)
+		}
+	}
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	cached := 0.5
+	s := New(Options{
+		Vendors:   map[string]Open{"openai": openSilent},
+		Providers: []Settings{{Name: "openai", Key: "k", Prices: map[string]Price{"gpt-x": {In: 10, Out: 20, Cached: &cached}}}},
+	})
+	million := llm.Usage{Input: 1_000_000, Cached: 400_000, CacheWrite: 100_000, Output: 500_000}
+	for target, want := range map[llm.Target]float64{
+		{Provider: "openai", Model: "gpt-x"}:                  5 + 0.2 + 1 + 10,
+		{Provider: "openai", Model: "gpt-4o-mini-2024-07-18"}: 0.5*0.15 + 0.4*0.075 + 0.1*0.15 + 0.3,
+		{Provider: "openai", Model: "gpt-6-luna"}:             0.5*0.1 + 0.4*0.01 + 0.1*0.125 + 0.25,
+		{Provider: "ollama", Model: "anything"}:               0,
+		{Provider: "demo", Model: "demo"}:                     0,
+	} {
+		got := s.Cost(million, target)
+		if got == nil || *got < want-1e-9 || *got > want+1e-9 {
+			t.Errorf("%s: %v, want %v", target, got, want)
+		}
+	}
+	for _, target := range []llm.Target{{Provider: "openai", Model: "new"}, {Provider: "nobody", Model: "gpt-4o"}} {
+		if got := s.Cost(million, target); got != nil {
+			t.Errorf("%s: %v", target, *got)
+		}
+	}
+}
+
+func TestTheTableIsSound(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, m := range table {
+		if seen[m.Name] || m.Name != strings.ToLower(m.Name) || m.ContextWindow < m.MaxOutput || m.MaxOutput == 0 {
+			t.Errorf("%+v", m)
+		}
+		seen[m.Name] = true
+		if p := m.Price; p != nil && (p.In <= 0 || p.Out < p.In || p.Cached != nil && *p.Cached > p.In || p.CacheWrite != nil && *p.CacheWrite < p.In) {
+			t.Errorf("%s: %+v", m.Name, p)
+		}
+		if m.Direct && !slices.Contains(m.Effort, "none") {
+			t.Errorf("%s takes tools only with an effort that it doesn't take", m.Name)
+		}
+	}
+	for _, b := range Builtins {
+		if _, ok := Lookup(b.Model); !ok && (b.Name == "openai" || b.Name == "deepseek") {
+			t.Errorf("the default of %s is not in the table", b.Name)
+		}
+	}
+	for name, want := range map[string]string{
+		"gpt-4o": "gpt-4o", "GPT-4o-2024-08-06": "gpt-4o", "openai/gpt-4o-mini": "gpt-4o-mini", "a/b/o3-20250416": "o3",
+		"gpt-4o-audio-preview": "", "": "", "gpt-6": "",
+	} {
+		if m, _ := Lookup(name); m.Name != want {
+			t.Errorf("%q is %q, want %q", name, m.Name, want)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	now := map[string]Open{"openai": openSilent, "demo": openSilent}
+	later := map[string]Open{"openai": openSilent, "demo": openSilent, "anthropic": openSilent, "gemini": openSilent, "ollama": openSilent}
+	for _, test := range []struct {
+		name   string
+		s      Situation
+		keys   string
+		ollama []string
+		want   string
+		found  bool
+		why    []string
+	}{
+		{"written", Situation{Configured: "my-vllm", Vendors: now}, "OPENAI_API_KEY", nil, "my-vllm", true, nil},
+		{"an agent names one", Situation{AgentModel: true, Vendors: now}, "DEEPSEEK_API_KEY", nil, "openai", true, nil},
+		{"OpenAI's key", Situation{Vendors: now}, "DEEPSEEK_API_KEY OPENAI_API_KEY", []string{"x"}, "openai", true, []string{"OPENAI_API_KEY is set"}},
+		{"a key of a later version", Situation{Vendors: now}, "ANTHROPIC_API_KEY DEEPSEEK_API_KEY", nil, "deepseek", true, []string{"DEEPSEEK_API_KEY is set", "ANTHROPIC_API_KEY is set, but claude is not in this version"}},
+		{"the same in that version", Situation{Vendors: later}, "ANTHROPIC_API_KEY DEEPSEEK_API_KEY", nil, "claude", true, []string{"ANTHROPIC_API_KEY is set"}},
+		{"Gemini's before DeepSeek's", Situation{Vendors: later}, "GEMINI_API_KEY DEEPSEEK_API_KEY", nil, "gemini", true, nil},
+		{"Ollama", Situation{Vendors: now}, "", []string{"llama3:8b", "qwen3:14b"}, "ollama/qwen3:14b", true, []string{"qwen3:14b"}},
+		{"Ollama without the preferred one", Situation{Vendors: now}, "", []string{"llama3:8b"}, "ollama/llama3:8b", true, nil},
+		{"nothing", Situation{Vendors: now}, "GEMINI_API_KEY", nil, "openai", false, []string{"OPENAI_API_KEY or DEEPSEEK_API_KEY", "Ollama", "gemini is not in this version"}},
+		{"nothing, and the demo may", Situation{Vendors: now, Demo: true}, "", nil, "demo", true, []string{"demo model", "no AI", "OPENAI_API_KEY"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			keys := strings.Fields(test.keys)
+			test.s.HasKey = func(v string) bool { return slices.Contains(keys, v) }
+			test.s.Ollama = func() []string { return test.ollama }
+			got := Choose(test.s)
+			if got.Model != test.want || got.Found != test.found {
+				t.Errorf("%+v", got)
+			}
+			for _, part := range test.why {
+				if !strings.Contains(got.Why, part) {
+					t.Errorf("%q lacks %q", got.Why, part)
+				}
+			}
+		})
+	}
+}
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain words.": "plain words.",
+		"  two\n\tlines\x1b[31m \u202e and  more":           "two lines [31m and more",
+		"Incorrect API key provided: sk-abc***xyz9876. See": "Incorrect API key provided: *** See",
+		"Authorization: Bearer abcdef123456, sorry":         "Authorization: Bearer ***, sorry",
+		`{"api_key": "abcdef123456"}`:                       `{"api_key": "***"}`,
+		"key AIzaSyA1234567890abcdefgh is bad":              "key *** is bad",
+		"my-very-own-key is bad":                            "*** is bad",
+		"<html><head><title>\n 502 Bad\nGateway</title>":    "an HTML page instead of an answer: 502 Bad Gateway",
+		"<!DOCTYPE html><body>no title":                     "an HTML page instead of an answer",
+		"a task-1234567890 and risk_management_office stay": "a task-1234567890 and risk_management_office stay",
+	} {
+		if got := Clean(in, "my-very-own-key", ""); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := []rune(Clean(strings.Repeat("界", 1000))); len(got) != 300 || got[299] != '…' {
+		t.Errorf("%d characters", len(got))
+	}
+	if got := Clean(strings.Repeat("界", 300)); strings.HasSuffix(got, "…") {
+		t.Error("what fits was cut")
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"Retry-After", "7", 7 * time.Second},
+		{"Retry-After", "0.5", 500 * time.Millisecond},
+		{"Retry-After", "Mon, 30 Nov 2026 12:00:20 GMT", 20 * time.Second},
+		{"Retry-After", "Mon, 30 Nov 2026 11:00:20 GMT", 0},
+		{"Retry-After", "-1", 0},
+		{"Retry-After", "soon", 0},
+		{"Retry-After", "1e300", 0},
+		{"Retry-After", "NaN", 0},
+		{"Retry-After-Ms", "250", 250 * time.Millisecond},
+		{"X-Other", "7", 0},
+	} {
+		if got := RetryAfter(header(test.name, test.value), now); got != test.want {
+			t.Errorf("%s: %s is %s, want %s", test.name, test.value, got, test.want)
+		}
+	}
+}
+
+func header(name, value string) http.Header {
+	h := http.Header{}
+	h.Set(name, value)
+	return h
+}

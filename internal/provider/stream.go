@@ -1,0 +1,294 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/llm"
+)
+
+// Models asks for one agent: it has a model of its own and a list of others.
+type Models struct {
+	set       *Set
+	otherwise string
+	fallback  []string
+}
+
+// For makes the models of an agent: model (“”, provider or provider/model) is
+// what a call without one gets, fallback what is asked when that fails.
+func (s *Set) For(model string, fallback []string) *Models {
+	return &Models{set: s, otherwise: model, fallback: fallback}
+}
+
+// Target is what a model string stands for, whether or not it can be asked.
+func (m *Models) Target(model string) (llm.Target, error) {
+	_, t, err := m.set.resolve(model, m.otherwise)
+	return t, err
+}
+
+// Stream asks the target that model names, which is m's own when empty, and
+// yields what the model says as it comes, then exactly one EventDone or one
+// error, which is an [*llm.Error] or what ctx or build ended with.
+//
+// A failure is met by the table in action.go: the same target is asked again,
+// then the next one of the fallback list, each with a request that build makes
+// for it. used says that this turn has run a tool: then the target stays the
+// one that model names, which has to be the one that answered before. What has
+// been streamed is never said twice: a new attempt that begins with the same
+// words goes on behind them, another takes them back by EventRetracted.
+// EventNotice tells what happens on the way.
+func (m *Models) Stream(ctx context.Context, model string, used bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		c := &asking{ctx: ctx, set: m.set, build: build, shown: shown{yield: yield}}
+		if err := c.run(m.candidates(model, used)); err != nil && !c.shown.left {
+			yield(llm.Event{}, err)
+		}
+	}
+}
+
+// candidate is a target that may be asked.
+type candidate struct {
+	entry  *entry
+	target llm.Target
+	err    error // why it can't be
+	tried  bool
+}
+
+// candidates lists what may be asked, the first choice first.
+func (m *Models) candidates(model string, used bool) []*candidate {
+	names := []string{model}
+	if !used {
+		names = append(names, m.fallback...)
+	}
+	var out []*candidate
+	seen := map[string]bool{}
+	for i, name := range names {
+		if i > 0 && name == "" {
+			continue
+		}
+		c := &candidate{}
+		c.entry, c.target, c.err = m.set.resolve(name, m.otherwise)
+		if !seen[c.target.String()] {
+			seen[c.target.String()] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// asking is one call of Stream.
+type asking struct {
+	ctx   context.Context
+	set   *Set
+	build func(llm.Target) (llm.Request, error)
+	shown shown
+	fatal bool // the error is not about a target
+}
+
+// run asks candidates until one answers.
+func (a *asking) run(all []*candidate) error {
+	c := a.next(all, nil)
+	for {
+		err := a.ask(c)
+		var e *llm.Error
+		if err == nil || a.shown.left || a.fatal || !errors.As(err, &e) || !actionFor(e.Class).move {
+			return err
+		}
+		next := a.next(all, e)
+		if next == nil {
+			return err
+		}
+		c = next
+	}
+}
+
+// next picks whom to ask: the first that was not asked and doesn't cool down;
+// when all that remain do, the one whose cooldown ends first, unless another
+// failed right now. It tells why it isn't the one before, which failed with
+// failure.
+func (a *asking) next(all []*candidate, failure *llm.Error) *candidate {
+	var chosen *candidate
+	var soonest time.Time
+	var skipped []string
+	for _, c := range all {
+		if c.tried {
+			continue
+		}
+		until := a.set.health.cooling(c.target)
+		if until.IsZero() {
+			chosen, soonest = c, until
+			break
+		}
+		skipped = append(skipped, fmt.Sprintf("%s rests for another %s after repeated failures", c.target, short(time.Until(until).Round(time.Second))))
+		if soonest.IsZero() || until.Before(soonest) {
+			chosen, soonest = c, until
+		}
+	}
+	if chosen == nil {
+		return nil
+	}
+	chosen.tried = true
+	switch {
+	case failure != nil:
+		a.notice("%s; asking %s instead.", happened(failure), chosen.target)
+	case soonest.IsZero() && len(skipped) > 0:
+		a.notice("%s; asking %s instead.", strings.Join(skipped, "; "), chosen.target)
+	}
+	return chosen
+}
+
+// happened says what became of a target, as the beginning of a sentence.
+func happened(e *llm.Error) string {
+	words := actionFor(e.Class).words
+	var p *problem
+	if errors.As(e, &p) {
+		words = "can't be asked"
+	}
+	return fmt.Sprintf("%s %s (%s)", e.Target, words, strings.TrimRight(e.Message, "."))
+}
+
+func (a *asking) notice(format string, args ...any) {
+	a.shown.emit(llm.Event{Type: llm.EventNotice, Text: fmt.Sprintf(format, args...)})
+}
+
+// ask asks one target as often as the table allows.
+func (a *asking) ask(c *candidate) error {
+	began := time.Now()
+	err := a.attempts(c)
+	var e *llm.Error
+	var p *problem
+	switch {
+	case err == nil:
+		a.set.health.answered(c.target)
+	case !a.fatal && errors.As(err, &e) && !errors.As(err, &p) && a.ctx.Err() == nil:
+		a.set.health.failed(c.target, e, began)
+	}
+	return err
+}
+
+func (a *asking) attempts(c *candidate) error {
+	if c.err != nil {
+		return c.err
+	}
+	model, err := c.entry.open()
+	if err != nil {
+		return problemf(llm.ClassUnknown, "%s", Clean(err.Error(), c.entry.settings.Key)).of(c.target)
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	req, err := a.build(c.target)
+	if err != nil {
+		a.fatal = true
+		return err
+	}
+	made := map[llm.Class]int{}
+	for {
+		err := a.attempt(model, req)
+		if err == nil || a.shown.left {
+			return err
+		}
+		if ctxErr := a.ctx.Err(); ctxErr != nil {
+			return ctxErr
+		}
+		e := failureOf(err, c.target)
+		d, ok := actionFor(e.Class).pause(made[e.Class], e)
+		if !ok {
+			return e
+		}
+		made[e.Class]++
+		a.notice("%s; trying again%s.", happened(e), in(d))
+		if err := sleep(a.ctx, d); err != nil || a.shown.left {
+			return err
+		}
+	}
+}
+
+// in says when, unless it is at once.
+func in(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in %.1f s", d.Seconds())
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// failureOf is err as a failure of target.
+func failureOf(err error, t llm.Target) *llm.Error {
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		e = &llm.Error{Class: llm.ClassUnknown, Message: Clean(err.Error()), Err: err}
+	}
+	if e.Target.Provider == "" {
+		e.Target = t
+	}
+	return e
+}
+
+var errNoEnd = errors.New("the answer ended without an end")
+
+// attempt makes one call. It returns nil when the reply was complete and has
+// been passed on, or when whoever watched left.
+func (a *asking) attempt(model llm.Model, req llm.Request) error {
+	a.shown.begin()
+	var result error = &llm.Error{Class: llm.ClassNetwork, Message: errNoEnd.Error(), Err: errNoEnd}
+	for e, err := range model.Stream(a.ctx, req) {
+		if err != nil {
+			return err
+		}
+		switch e.Type {
+		case llm.EventText, llm.EventReasoning:
+			a.shown.take(e)
+		case llm.EventDone:
+			if result = empty(e.Reply); result == nil && a.shown.end() {
+				a.shown.emit(e)
+			}
+			// The range goes on to its end, so that the connection can be used
+			// again.
+			continue
+		default:
+			a.shown.emit(e)
+		}
+		if a.shown.left {
+			return nil
+		}
+	}
+	return result
+}
+
+// empty is the failure of a reply that says nothing and calls nothing.
+func empty(r *llm.Reply) error {
+	if strings.TrimSpace(r.Message.Text()) != "" {
+		return nil
+	}
+	for _, p := range r.Message.Parts {
+		if p.Kind == llm.KindCall || p.Kind == llm.KindMedia {
+			return nil
+		}
+	}
+	message := "the answer is empty"
+	switch r.Finish {
+	case llm.FinishLength:
+		message = "the output limit was used up before the answer began"
+	case llm.FinishFilter:
+		message = "the provider's filter withheld the answer"
+	}
+	return &llm.Error{Class: llm.ClassEmpty, Target: r.Target, Code: string(r.Finish), Message: message}
+}
