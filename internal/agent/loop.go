@@ -21,7 +21,7 @@ func (a *Agent) ProcessStream(ctx context.Context, t Turn) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		l := &loop{Agent: a, turn: t, ctx: ctx, stop: stop, yield: yield}
+		l := &loop{Agent: a, turn: t, model: t.Model, ctx: ctx, stop: stop, yield: yield}
 		l.emit(Event{Type: RunStarted})
 		l.finish(l.answer())
 	}
@@ -80,6 +80,7 @@ type loop struct {
 
 	thread  Thread
 	used    bool   // a tool ran in this turn
+	model   string // who is asked: as the turn says, then whoever answered
 	limited bool   // the last call was forced by a limit
 	text    string // the answer so far: text of the last reply
 	rounds  int

@@ -38,6 +38,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 		return nil, sf, errors.Join(err, l.keepPartial(r, reply))
 	}
 	r.Reply, r.Replied = reply, l.Now()
+	l.model = r.Request.Target.String() // the turn stays with whoever answered
 	r.State = l.thread.State.Apply()
 	r.State.Tools = tool.Names(sf.Offered)
 	if d.NoTools {
@@ -65,7 +66,7 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 	partial := func() llm.Reply {
 		return llm.Reply{Message: llm.AssistantMessage(text.String()), Finish: llm.FinishStopped, Target: r.Request.Target}
 	}
-	for e, err := range l.Models.Stream(l.ctx, l.turn.Model, l.used, build) {
+	for e, err := range l.Models.Stream(l.ctx, l.model, l.used, build) {
 		if err != nil {
 			return partial(), err
 		}

@@ -235,7 +235,7 @@ var goclaw = policy{
 	goroutines: map[string]string{
 		"internal/agent/run":      "drives each run past its viewers; Close stops the runs and waits",
 		"internal/engine/pool":    "the workers; Close waits for them",
-		"internal/gateway":        "serves and watches; the supervisor waits",
+		"internal/cli":            "Ctrl-C stops a run: the function is withdrawn, or has stopped it, before the command ends",
 		"internal/guard/process":  "reads a child's output; ends with the child, which is waited for",
 		"internal/lib/supervisor": "starts what others own and waits for it",
 	},

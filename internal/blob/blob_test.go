@@ -59,7 +59,8 @@ func TestRoundTrip(t *testing.T) {
 func TestRefIsBoundToItsSession(t *testing.T) {
 	t.Parallel()
 	k := blob.NewKeeper(blob.NewMemory(), blob.Options{})
-	e, err := k.Put(t.Context(), spilled("s1"), []byte("secret"))
+	scope := tool.NewScope(tool.Facts{Agent: "main", Session: "s1"})
+	e, err := k.Put(t.Context(), spilled(scope.SessionKey()), []byte("secret"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +73,13 @@ func TestRefIsBoundToItsSession(t *testing.T) {
 			t.Errorf("refusal %+v", refusal)
 		}
 	}
-	if _, _, err := k.Get(t.Context(), e.Ref, "child", "s1"); err != nil {
+	if _, _, err := k.Get(t.Context(), e.Ref, "child", "main/s1"); err != nil {
 		t.Errorf("Get in the name of the session that made it, too: %v", err)
 	}
-	data, err := k.Read(t.Context(), tool.NewScope(tool.Facts{Session: "s1"}), e.Ref)
+	if _, err := k.Read(t.Context(), tool.NewScope(tool.Facts{Agent: "helper", Session: "s1"}), e.Ref); err == nil {
+		t.Error("another agent's session of the same name reads it")
+	}
+	data, err := k.Read(t.Context(), scope, e.Ref)
 	if err != nil || string(data) != "secret" {
 		t.Errorf("Read = %q, %v", data, err)
 	}

@@ -112,8 +112,13 @@ func (s Scope) Declared() List         { return s.f.Declared }
 func (s Scope) Skills() List           { return s.f.Skills }
 
 // SessionKey names the session among those of all agents: sessions of two
-// agents may have the same name.
-func (s Scope) SessionKey() string { return s.f.Agent + "/" + s.f.Session }
+// agents may have the same name. It is empty without a session.
+func (s Scope) SessionKey() string {
+	if s.f.Session == "" {
+		return ""
+	}
+	return s.f.Agent + "/" + s.f.Session
+}
 
 // WithinCap is s with its cap narrowed by l.
 func (s Scope) WithinCap(l List) Scope {

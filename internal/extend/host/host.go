@@ -69,7 +69,7 @@ func (h *Host) load(p plugin.Plugin) error {
 	}
 	for _, name := range m.Tools {
 		if !slices.ContainsFunc(a.loaded.tools, func(t tool.Tool) bool { return t.Definition().Name == name }) {
-			a.note(name, "discovered", "the manifest names it, but the plugin never registered it", "correct the plugin, or its manifest")
+			a.note(name, "registered", "the manifest names it, but the plugin never registered it", "correct the plugin, or its manifest")
 		}
 	}
 	h.loaded = append(h.loaded, a.loaded)

@@ -54,7 +54,7 @@ func TestRegistrationsAreHeldAgainstTheManifest(t *testing.T) {
 	for _, n := range c.Notes {
 		notes[n.Tool] += n.State + ": " + n.Reason
 	}
-	for name, want := range map[string]string{"sneaky": "registered: the plugin's manifest", "good_two": "discovered: the manifest names it", "broken_one": "discovered", "": "its Register failed"} {
+	for name, want := range map[string]string{"sneaky": "registered: the plugin's manifest", "good_two": "registered: the manifest names it", "broken_one": "registered", "": "its Register failed"} {
 		if !strings.Contains(notes[name], want) {
 			t.Errorf("the note on %q is %q, want %q", name, notes[name], want)
 		}

@@ -1,0 +1,5 @@
+//go:build !goclawtest
+
+package main
+
+const testTools = false

@@ -1,0 +1,6 @@
+//go:build goclawtest
+
+package main
+
+// testTools: this build has the tools that misbehave on purpose.
+const testTools = true

@@ -1,0 +1,285 @@
+// Package cli is the command line: one file per command. A command parses its
+// flags, opens the gateway when it needs one, asks it, and prints. It decides
+// nothing else.
+//
+// What a command is asked for goes to standard output, as text for people or,
+// with --json, as one JSON value (JSONL where it streams); everything said on
+// the side goes to standard error. The exit status is 0 when it went well, 1
+// when it failed, 2 when the command was used wrongly, 130 when Ctrl-C ended
+// it; "tools invoke" tells more.
+//
+// Start reading at [Main]; each command is a function that returns a
+// *cobra.Command.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/plugin"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Exit statuses.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRefused     = 3 // tools invoke: a step or a guard refused the call
+	exitToolFailed  = 4 // tools invoke: the tool itself failed
+	exitInterrupted = 130
+)
+
+// exitError carries an exit status. Without err nothing more is printed.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// app is one invocation of the program.
+type app struct {
+	Streams
+	env     config.Environ
+	plugins []plugin.Plugin
+
+	home, agent, session string
+	role, user, logLevel string
+	json, quiet          bool
+}
+
+// Main runs the command line and returns the exit status.
+func Main(args []string, s Streams, plugins ...plugin.Plugin) int {
+	a := &app{Streams: s, env: config.FromEnviron(), plugins: plugins}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	status := exitFailed
+	var exit *exitError
+	if errors.As(err, &exit) {
+		status = exit.status
+		if exit.err == nil {
+			return status
+		}
+	}
+	fmt.Fprintln(s.Err, "goclaw: "+printable(err.Error()))
+	return status
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "goclaw",
+		Short: "A self-hosted gateway for AI agents",
+		Long: "GoClaw runs AI agents on your own machine: each with a workspace, a model, tools and rules.\n" +
+			"Begin with:  goclaw run \"What is in my workspace?\"",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// A word that is no command is a mistake, not an argument.
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; see %s --help", err, cmd.CommandPath())
+	})
+	f := root.PersistentFlags()
+	f.StringVar(&a.home, "home", "", "home folder (default ~/.goclaw, or GOCLAW_HOME)")
+	f.StringVar(&a.agent, "agent", "", "agent id (default the default agent)")
+	f.StringVar(&a.session, "session", "", "session name")
+	f.StringVar(&a.role, "role", "admin", "act as admin or as user")
+	f.StringVar(&a.user, "user", "", "act as this person")
+	f.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default from log.level; warn for one-shot commands)")
+	f.BoolVar(&a.json, "json", false, "print JSON")
+	f.BoolVar(&a.quiet, "quiet", false, "print only what was asked for")
+	root.AddCommand(
+		a.runCommand(), a.toolsCommand(), a.sessionsCommand(), a.tracesCommand(), a.promptCommand(),
+		a.configCommand(), a.usersCommand(), a.doctorCommand(), a.versionCommand(),
+	)
+	for _, c := range commands(root) {
+		c.Args = usageArgs(c.Args)
+	}
+	return root
+}
+
+// commands lists all commands below c.
+func commands(c *cobra.Command) []*cobra.Command {
+	var all []*cobra.Command
+	for _, sub := range c.Commands() {
+		all = append(all, sub)
+		all = append(all, commands(sub)...)
+	}
+	return all
+}
+
+// usageArgs makes an error about arguments one of usage.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		return nil
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			var exit *exitError
+			if errors.As(err, &exit) {
+				return err
+			}
+			return usage("%w; see %s --help", err, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(subs...)
+	return c
+}
+
+func unknownCommand(cmd *cobra.Command, word string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	msg := fmt.Sprintf("unknown command %q for %s", word, cmd.CommandPath())
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		msg += ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("%s; see %s --help", msg, cmd.CommandPath())
+}
+
+// caller is whom a local command acts for: the admin of this machine, unless
+// --role user says otherwise.
+func (a *app) caller() (auth.Principal, error) {
+	p := auth.Principal{ID: a.user, Name: a.user, Role: auth.Role(a.role), Human: true}
+	if p.Role != auth.Admin && p.Role != auth.User {
+		return p, usage("--role is admin or user, not %q", a.role)
+	}
+	if p.ID == "" {
+		p.ID = "local-" + a.role
+	}
+	return p, nil
+}
+
+// open builds the gateway on the home folder, in this process.
+func (a *app) open(ctx context.Context, demo bool) (*gateway.Gateway, error) {
+	home, err := config.HomeDir(a.home, a.env)
+	if err != nil {
+		return nil, err
+	}
+	g, err := gateway.Open(ctx, gateway.Options{
+		Home: home, Environ: a.env, Plugins: a.plugins, AllowDemo: demo, Log: a.logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !a.quiet {
+		for _, w := range g.Config.Warnings {
+			fmt.Fprintln(a.Err, "goclaw: warning: "+printable(w.String()))
+		}
+	}
+	return g, nil
+}
+
+// with opens the gateway for f and closes it.
+func (a *app) with(ctx context.Context, f func(*gateway.Gateway) error) (err error) {
+	g, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+	return f(g)
+}
+
+// logger makes the log of a one-shot command. It is quiet unless asked, so
+// that the answer stands alone.
+func (a *app) logger(c config.Log) (*slog.Logger, error) {
+	level := slog.LevelWarn
+	if a.logLevel != "" {
+		if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
+			return nil, usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
+		}
+	}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level})), nil
+	}
+	return slog.New(tint.NewHandler(a.Err, &tint.Options{Level: level, NoColor: !terminal(a.Err)})), nil
+}
+
+// print writes v as one JSON value, or text as it is.
+func (a *app) print(v any, text func(w io.Writer) error) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	return text(a.Out)
+}
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.Out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// say tells the person something on the side.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet && !a.json {
+		fmt.Fprintln(a.Err, printable(fmt.Sprintf(format, args...)))
+	}
+}
+
+// terminal reports whether w is one.
+func terminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

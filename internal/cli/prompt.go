@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/prompt"
+	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/llm"
+)
+
+func (a *app) promptCommand() *cobra.Command {
+	return group("prompt", "What a model is told", a.promptShow())
+}
+
+// shownPrompt is what "prompt show" prints.
+type shownPrompt struct {
+	Agent    string         `json:"agent"`
+	Session  string         `json:"session,omitempty"`
+	Target   llm.Target     `json:"target"`
+	Sections []shownSection `json:"sections"`
+	Tools    []shownTool    `json:"tools"`
+	Bytes    int            `json:"bytes"`  // of sections and tools
+	Tokens   int            `json:"tokens"` // estimated
+}
+
+type shownSection struct {
+	agent.Section
+	Tokens  int    `json:"tokens"`
+	Changed bool   `json:"changed"` // since the session's last request: the provider's cache breaks here
+	Text    string `json:"text"`
+}
+
+type shownTool struct {
+	Name   string `json:"name"`
+	Bytes  int    `json:"bytes"`
+	Tokens int    `json:"tokens"`
+}
+
+func (a *app) promptShow() *cobra.Command {
+	var s scopeFlags
+	var message string
+	var text bool
+	cmd := &cobra.Command{
+		Use: "show", Short: "Print every section of the prompt with its source and size, and what changed since the session's last turn",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			req, err := a.request(cmd, &s)
+			if err != nil {
+				return err
+			}
+			if message == "" {
+				message = "Hello"
+			}
+			req.Message = llm.UserMessage(message)
+			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				p, err := g.PreviewPrompt(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				v := shown(p)
+				return a.print(v, func(w io.Writer) error { return v.write(w, text) })
+			})
+		},
+	}
+	s.add(cmd)
+	cmd.Flags().StringVar(&message, "message", "", "the message that the prompt is for")
+	cmd.Flags().BoolVar(&text, "text", false, "print the text of the sections")
+	return cmd
+}
+
+func shown(p gateway.PromptPreview) shownPrompt {
+	v := shownPrompt{Agent: p.Agent, Session: p.Session, Target: p.Request.Target, Sections: []shownSection{}, Tools: []shownTool{}}
+	for _, s := range p.Sections {
+		v.Sections = append(v.Sections, shownSection{
+			Section: s, Tokens: prompt.Tokens(s.Bytes), Text: s.Text,
+			Changed: p.Last != nil && p.Last[s.Name] != s.Digest,
+		})
+		v.Bytes += s.Bytes
+	}
+	for _, t := range p.Request.Tools {
+		n := len(t.Name) + len(t.Description) + len(t.Parameters)
+		v.Tools = append(v.Tools, shownTool{t.Name, n, prompt.Tokens(n)})
+		v.Bytes += n
+	}
+	v.Tokens = prompt.Tokens(v.Bytes)
+	return v
+}
+
+func (v shownPrompt) write(w io.Writer, text bool) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "prompt of agent %s for %s: %d bytes, about %d tokens\n\n", v.Agent, v.Target, v.Bytes, v.Tokens)
+	fmt.Fprintln(t, "PLACE\tSECTION\tBYTES\tTOKENS\tSOURCE\t")
+	for _, s := range v.Sections {
+		mark := ""
+		if s.Changed {
+			mark = "changed since the last turn"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\n", s.Place, s.Name, s.Bytes, s.Tokens, printable(s.Source), mark)
+	}
+	fmt.Fprintln(t, "\nTOOL\tBYTES\tTOKENS\t")
+	for _, x := range v.Tools {
+		fmt.Fprintf(t, "%s\t%d\t%d\t\n", x.Name, x.Bytes, x.Tokens)
+	}
+	if err := t.Flush(); err != nil || !text {
+		return err
+	}
+	for _, s := range v.Sections {
+		if _, err := fmt.Fprintf(w, "\n%s %s (%s) %s\n%s\n", strings.Repeat("─", 4), s.Name, s.Place, strings.Repeat("─", 40), printable(s.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// scopeFlags narrow or place a run as a schedule, a step or a subagent would.
+type scopeFlags struct {
+	declare, cap []string
+	origin       string
+	model        string
+}
+
+func (s *scopeFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&s.declare, "declare", nil, "declare these tools, as a SOP step would: they and the internal ones are offered")
+	f.StringSliceVar(&s.cap, "cap", nil, "cap the run to these tools, as a subagent's start would")
+	f.StringVar(&s.origin, "origin", string(tool.FromChat), "origin of the run: chat, api, channel, cron, sop, webhook or subagent")
+	f.StringVar(&s.model, "model", "", "provider or provider/model for this command")
+}
+
+// request makes the request of a local command.
+func (a *app) request(cmd *cobra.Command, s *scopeFlags) (run.Request, error) {
+	caller, err := a.caller()
+	if err != nil {
+		return run.Request{}, err
+	}
+	req := run.Request{Agent: a.agent, Session: a.session, Caller: caller, Origin: tool.Origin(s.origin), Model: s.model}
+	if !slices.Contains(tool.Origins, req.Origin) {
+		return req, usage("--origin is one of %s, not %q", join(tool.Origins), s.origin)
+	}
+	if unattended(req.Origin) && a.user == "" && a.role == "admin" {
+		req.Caller = gateway.System
+	}
+	if cmd.Flags().Changed("declare") {
+		req.Declared = tool.Only(s.declare...)
+	}
+	if cmd.Flags().Changed("cap") {
+		req.Cap = tool.Only(s.cap...)
+	}
+	return req, nil
+}
+
+// unattended origins act for no one in particular unless somebody is named.
+func unattended(o tool.Origin) bool { return o == tool.FromCron || o == tool.FromSOP }
+
+func (a *app) runCommand() *cobra.Command {
+	var s scopeFlags
+	var demo bool
+	cmd := &cobra.Command{
+		Use:   "run [TEXT]",
+		Short: "Run one turn: the answer streams to standard output",
+		Long: "Run one turn. TEXT is the message; without it, or with -, the message is read from standard input.\n" +
+			"The answer streams to standard output; tools and notices are told on standard error.\n" +
+			"With --session NAME the conversation goes on from turn to turn. With --json every event is a line of JSON.",
+		Example: "  goclaw run \"Which files are in the workspace?\"\n" +
+			"  goclaw run --session report \"And the largest of them?\"\n" +
+			"  git diff | goclaw run - --quiet",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req, err := a.request(cmd, &s)
+			if err != nil {
+				return err
+			}
+			text, err := a.message(args)
+			if err != nil {
+				return err
+			}
+			req.Message = llm.UserMessage(text)
+			return a.turn(cmd.Context(), req, demo)
+		},
+	}
+	s.add(cmd)
+	cmd.Flags().BoolVar(&demo, "allow-demo", false, "use the demo model (a script, no AI) when no provider is set up")
+	return cmd
+}
+
+// message is the person's message: the arguments, or standard input.
+func (a *app) message(args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if text == "" || text == "-" {
+		if len(args) == 0 && terminal(a.In) {
+			return "", usage("say something: goclaw run \"TEXT\", or pipe the message in")
+		}
+		b, err := io.ReadAll(io.LimitReader(a.In, maxMessage+1))
+		if err != nil {
+			return "", fmt.Errorf("read the message: %w", err)
+		}
+		text = string(b)
+	}
+	if len(text) > maxMessage {
+		return "", usage("the message has more than %d bytes: put it into a file of the workspace and name that", maxMessage)
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if strings.TrimSpace(text) == "" {
+		return "", usage("the message is empty")
+	}
+	return text, nil
+}
+
+// maxMessage bounds a message, in bytes.
+const maxMessage = 1 << 20
+
+func (a *app) turn(ctx context.Context, req run.Request, demo bool) (err error) {
+	g, err := a.open(ctx, demo)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+	if err := a.sayChoice(ctx, g, req); err != nil {
+		return err
+	}
+	r, err := g.Runner.Start(req)
+	if err != nil {
+		return err
+	}
+	stopped := context.AfterFunc(ctx, r.Stop)
+	defer stopped()
+
+	view := newView(a)
+	var last agent.Event
+	for e := range r.Events(context.WithoutCancel(ctx), 0) {
+		if err := view.show(e); err != nil {
+			r.Stop() // nobody reads any more
+			return fmt.Errorf("write the answer: %w", err)
+		}
+		last = e
+	}
+	switch {
+	case last.Type == agent.RunFailed:
+		if a.json {
+			return &exitError{status: exitFailed}
+		}
+		return errors.New(last.Text)
+	case last.End != nil && last.End.Status == agent.Stopped:
+		return &exitError{status: exitInterrupted, err: fmt.Errorf("stopped; go on with --session %s", r.Session)}
+	}
+	return nil
+}
+
+// sayChoice says which model answers when nobody wrote it down.
+func (a *app) sayChoice(ctx context.Context, g *gateway.Gateway, req run.Request) error {
+	choice, err := g.Choose(ctx, req.Agent, req.Model)
+	if err != nil {
+		return err
+	}
+	for _, n := range choice.NotInThisVersion {
+		a.say("note: %s", n)
+	}
+	if choice.Found {
+		a.say("using %s/%s: %s", choice.Provider, choice.Model, choice.Why)
+	}
+	return nil
+}
+
+// join lists values for people.
+func join[T ~string](list []T) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = string(v)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+func (a *app) toolsCommand() *cobra.Command {
+	return group("tools", "What an agent may use, why not, and calls by hand", a.toolsList(), a.toolsInvoke(), a.toolsExplain())
+}
+
+// shownSurface is what "tools list" prints.
+type shownSurface struct {
+	Agent   string         `json:"agent"`
+	Session string         `json:"session,omitempty"`
+	Origin  tool.Origin    `json:"origin"`
+	Role    string         `json:"role"`
+	Target  llm.Target     `json:"target"`
+	Offered []listedTool   `json:"offered"` // in the order in which a model is shown them
+	Others  []listedTool   `json:"permitted_not_offered"`
+	Removed []tool.Removal `json:"removed"`
+}
+
+type listedTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Owner       string          `json:"owner"`
+	Category    string          `json:"category,omitempty"`
+	ReadOnly    bool            `json:"read_only"`
+	Internal    bool            `json:"internal,omitempty"`
+	Core        bool            `json:"core,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+func listed(e *tool.Entry) listedTool {
+	d := e.Def
+	return listedTool{d.Name, d.Description, e.Owner.String(), d.Category, d.ReadOnly, d.Internal, d.Core, d.Parameters}
+}
+
+func (a *app) toolsList() *cobra.Command {
+	var s scopeFlags
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the tools that a run is offered, for an agent, role, session and origin",
+		Example: "  goclaw tools list --role user\n  goclaw tools list --declare file_read --all",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			req, err := a.request(cmd, &s)
+			if err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				v, err := surfaceOf(cmd, g, req)
+				if err != nil {
+					return err
+				}
+				return a.print(v, func(w io.Writer) error { return v.write(w, all) })
+			})
+		},
+	}
+	s.add(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "also list what is not offered, and why")
+	return cmd
+}
+
+func surfaceOf(cmd *cobra.Command, g *gateway.Gateway, req run.Request) (shownSurface, error) {
+	look, err := g.Look(cmd.Context(), req)
+	if err != nil {
+		return shownSurface{}, err
+	}
+	sf, err := look.Agent.Engine.Offer(cmd.Context(), look.Scope, look.Target, look.State)
+	if err != nil {
+		return shownSurface{}, err
+	}
+	v := shownSurface{
+		Agent: look.Scope.Agent(), Session: req.Session, Origin: req.Origin, Role: string(req.Caller.Role), Target: sf.Target,
+		Offered: []listedTool{}, Others: []listedTool{}, Removed: append([]tool.Removal{}, sf.Removed...),
+	}
+	for _, e := range sf.Offered {
+		v.Offered = append(v.Offered, listed(e))
+	}
+	for _, e := range sf.Permitted {
+		if _, ok := tool.Find(sf.Offered, e.Def.Name); !ok {
+			v.Others = append(v.Others, listed(e))
+		}
+	}
+	return v, nil
+}
+
+func (v shownSurface) write(w io.Writer, all bool) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "TOOL\tOWNER\tGROUP\tKIND\tWHAT FOR")
+	row := func(x listedTool, mark string) {
+		kind := "write"
+		if x.ReadOnly || x.Internal {
+			kind = "read"
+		}
+		group := "-"
+		if x.Category != "" {
+			group = "group:" + x.Category
+		}
+		what, _, _ := strings.Cut(x.Description, "\n")
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\n", x.Name, mark, printable(x.Owner), group, kind, printable(short(what, 70)))
+	}
+	for _, x := range v.Offered {
+		row(x, "")
+	}
+	for _, x := range v.Others {
+		row(x, " (not selected)")
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if !all {
+		if n := len(v.Removed); n > 0 {
+			_, err := fmt.Fprintf(w, "\n%d more are not permitted; see --all, or goclaw tools explain NAME\n", n)
+			return err
+		}
+		return nil
+	}
+	for i, r := range v.Removed {
+		if i == 0 {
+			if _, err := fmt.Fprintln(w, "\nnot permitted:"); err != nil {
+				return err
+			}
+		}
+		where := ""
+		if !r.Where.IsZero() {
+			where = " (" + r.Where.Place() + ")"
+		}
+		if _, err := fmt.Fprintf(w, "  %s  layer %s: %s%s\n", r.Tool, r.Layer, printable(r.Reason), where); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) toolsInvoke() *cobra.Command {
+	var s scopeFlags
+	var args string
+	cmd := &cobra.Command{
+		Use: "invoke TOOL", Short: "Run one call through the whole pipeline and print the result",
+		Long: "Run one call through every step that a model's call goes through, and print the result.\n" +
+			"Exit status: 0 the result, 2 the arguments are no JSON, 3 refused (by which step or guard stands in the message), 4 the tool failed.",
+		Example: "  goclaw tools invoke file_read --args '{\"path\":\"notes.md\"}'\n" +
+			"  goclaw tools invoke calc --args @args.json",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			req, err := a.request(cmd, &s)
+			if err != nil {
+				return err
+			}
+			raw, err := a.arguments(args)
+			if err != nil {
+				return err
+			}
+			if req.Session == "" {
+				// One fixed session per local user, so that a ref that one
+				// invocation gives is valid in the next.
+				req.Session = "invoke-" + req.Caller.ID
+			}
+			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				look, err := g.Look(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				o := look.Agent.Engine.Invoke(cmd.Context(), look.Scope, llm.Target{}, look.State, names[0], raw)
+				return a.printOutcome(o)
+			})
+		},
+	}
+	s.add(cmd)
+	cmd.Flags().StringVar(&args, "args", "{}", "the arguments as a JSON object; @FILE reads a file, - standard input")
+	return cmd
+}
+
+// arguments reads --args.
+func (a *app) arguments(args string) (json.RawMessage, error) {
+	raw := []byte(args)
+	var err error
+	switch {
+	case args == "-":
+		raw, err = io.ReadAll(a.In)
+	case strings.HasPrefix(args, "@"):
+		raw, err = os.ReadFile(args[1:])
+	}
+	if err != nil {
+		return nil, usage("--args: %w", err)
+	}
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	if !json.Valid(raw) || raw[0] != '{' {
+		return nil, usage("--args is not a JSON object: %s", short(string(raw), 80))
+	}
+	return raw, nil
+}
+
+func (a *app) printOutcome(o tool.Outcome) error {
+	if a.json {
+		if err := a.printJSON(o); err != nil {
+			return err
+		}
+	} else if o.Status == tool.OK {
+		if err := a.printContent(o.Content); err != nil {
+			return err
+		}
+	}
+	status, err := 0, error(nil)
+	switch o.Status {
+	case tool.OK:
+		return nil
+	case tool.Refused, tool.Invalid:
+		status = exitRefused
+		err = fmt.Errorf("refused by %s: %s", refuser(o), llm.JoinText(o.Content))
+	case tool.Cancelled, tool.Interrupted:
+		status, err = exitInterrupted, fmt.Errorf("%s: %s", o.Tool, llm.JoinText(o.Content))
+	default:
+		status, err = exitToolFailed, fmt.Errorf("%s: %s", o.Tool, llm.JoinText(o.Content))
+	}
+	if a.json {
+		err = nil
+	}
+	return &exitError{status, err}
+}
+
+// refuser is the step that refused a call, with the guard if it was one.
+func refuser(o tool.Outcome) string {
+	if o.Refusal != nil && o.Refusal.Guard != "" {
+		return fmt.Sprintf("%s (guard %s, rule %s)", o.Step, o.Refusal.Guard, o.Refusal.Rule)
+	}
+	return o.Step
+}
+
+func (a *app) printContent(parts []llm.Part) error {
+	for _, p := range parts {
+		text := p.Text
+		if p.Media != nil {
+			text = fmt.Sprintf("[%s %s, %d bytes]", p.Media.MIME, p.Media.Name, len(p.Media.Data))
+		}
+		if terminal(a.Out) {
+			text = printable(text)
+		}
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if _, err := io.WriteString(a.Out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) toolsExplain() *cobra.Command {
+	var s scopeFlags
+	var message string
+	cmd := &cobra.Command{
+		Use: "explain TOOL", Short: "Say how far a tool gets, why no further, and what to do about it", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			req, err := a.request(cmd, &s)
+			if err != nil {
+				return err
+			}
+			req.Message = llm.UserMessage(message)
+			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				look, err := g.Look(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				x, err := look.Agent.Engine.Explain(cmd.Context(), look.Scope, look.Target, look.State, names[0])
+				if err != nil {
+					return err
+				}
+				return a.print(x, func(w io.Writer) error {
+					_, err := io.WriteString(w, printable(x.Text()))
+					return err
+				})
+			})
+		},
+	}
+	s.add(cmd)
+	cmd.Flags().StringVar(&message, "message", "", "the message that the request is for")
+	return cmd
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+func (a *app) tracesCommand() *cobra.Command {
+	var limit int
+	var after string
+	cmd := &cobra.Command{
+		Use: "traces [RUN]", Short: "List runs, or show what happened in one: prompts, model calls, tool calls with their steps",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				if len(args) == 1 {
+					return a.trace(cmd, g, args[0])
+				}
+				runs, next, err := g.Sessions.Runs(cmd.Context(), session.RunFilter{Agent: a.agent, ID: a.session, Limit: limit, After: after, Depth: session.Traced})
+				if err != nil {
+					return err
+				}
+				return a.printRuns(runs, next)
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many (default 50)")
+	cmd.Flags().StringVar(&after, "after", "", "continue a list where it ended")
+	return cmd
+}
+
+// trace is a run as it is printed.
+type trace struct {
+	session.Run
+	Rounds []roundTrace `json:"rounds"`
+}
+
+type roundTrace struct {
+	Number  int                `json:"number"`
+	Request agent.RequestFacts `json:"request"`
+	Finish  llm.Finish         `json:"finish"`
+	Usage   llm.Usage          `json:"usage"`
+	Text    string             `json:"text,omitempty"`
+	Started time.Time          `json:"started"`
+	First   time.Time          `json:"first_token,omitzero"`
+	Replied time.Time          `json:"replied"`
+	Ended   time.Time          `json:"ended,omitzero"`
+	Calls   []tool.Outcome     `json:"calls,omitempty"`
+}
+
+func traceOf(r session.Run) trace {
+	t := trace{Run: r, Rounds: []roundTrace{}}
+	for _, x := range r.Rounds {
+		t.Rounds = append(t.Rounds, roundTrace{
+			Number: x.Number, Request: x.Request, Finish: x.Reply.Finish, Usage: x.Reply.Usage, Text: x.Reply.Message.Text(),
+			Started: x.Started, First: x.FirstToken, Replied: x.Replied, Ended: x.Ended, Calls: x.Outcomes,
+		})
+	}
+	return t
+}
+
+func (a *app) printRuns(runs []session.Run, next string) error {
+	v := struct {
+		Runs []trace `json:"runs"`
+		Next string  `json:"next,omitempty"`
+	}{[]trace{}, next}
+	for _, r := range runs {
+		v.Runs = append(v.Runs, traceOf(r))
+	}
+	return a.print(v, func(w io.Writer) error {
+		if len(runs) == 0 {
+			_, err := fmt.Fprintln(w, "no runs yet; begin one with: goclaw run \"TEXT\"")
+			return err
+		}
+		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(t, "RUN\tSESSION\tSTATUS\tMODEL\tROUNDS\tCALLS\tTOKENS IN/CACHED/OUT\tTOOK\tSTARTED\tMESSAGE")
+		for _, r := range runs {
+			calls := 0
+			for _, x := range r.Rounds {
+				calls += len(x.Outcomes)
+			}
+			took := "-"
+			if !r.Ended.IsZero() {
+				took = r.Ended.Sub(r.Started).Round(time.Millisecond).String()
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d/%d/%d\t%s\t%s\t%s\n", r.Run, r.Session.ID, r.Status, printable(r.Model), len(r.Rounds), calls,
+				r.Usage.Input, r.Usage.Cached, r.Usage.Output, took, day(r.Started), printable(short(r.Message.Text(), 40)))
+		}
+		if err := t.Flush(); err != nil || next == "" {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "more: goclaw traces --after %s\n", next)
+		return err
+	})
+}
+
+func (a *app) trace(cmd *cobra.Command, g *gateway.Gateway, id string) error {
+	runs, _, err := g.Sessions.Runs(cmd.Context(), session.RunFilter{Run: id, Depth: session.Whole})
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		return fmt.Errorf("there is no run %s; see goclaw traces", id)
+	}
+	t := traceOf(runs[0])
+	return a.print(t, func(w io.Writer) error {
+		var b strings.Builder
+		writeTrace(&b, t)
+		_, err := io.WriteString(w, printable(b.String()))
+		return err
+	})
+}
+
+func writeTrace(b *strings.Builder, t trace) {
+	fmt.Fprintf(b, "run %s  session %s  agent %s  %s\n", t.Run.Run, t.Session.ID, t.Session.Agent, t.Status)
+	fmt.Fprintf(b, "  by %s (%s, %s) at %s\n", t.Caller.ID, t.Caller.Role, t.Origin, day(t.Started))
+	fmt.Fprintf(b, "  message: %s\n", short(t.Message.Text(), 200))
+	if t.Error != "" {
+		fmt.Fprintf(b, "  failed: %s\n", t.Error)
+	}
+	for _, r := range t.Rounds {
+		u := r.Usage
+		fmt.Fprintf(b, "\nround %d  %s  %s after %s", r.Number, r.Request.Target, r.Finish, r.Replied.Sub(r.Started).Round(time.Microsecond))
+		if !r.First.IsZero() {
+			fmt.Fprintf(b, " (first token %s)", r.First.Sub(r.Started).Round(time.Microsecond))
+		}
+		fmt.Fprintf(b, "\n  tokens: %d in (%d cached), %d out\n  request: %d bytes, %d messages, %d tools\n", u.Input, u.Cached, u.Output, r.Request.Bytes, r.Request.Messages, len(r.Request.Tools))
+		if r.Request.Dropped > 0 {
+			fmt.Fprintf(b, "  %d older messages were left out to fit the model's window\n", r.Request.Dropped)
+		}
+		for _, s := range r.Request.Sections {
+			fmt.Fprintf(b, "    %-8s %-12s %6d bytes  %s\n", s.Place, s.Name, s.Bytes, s.Digest)
+		}
+		if r.Text != "" {
+			fmt.Fprintf(b, "  said: %s\n", short(r.Text, 400))
+		}
+		for _, o := range r.Calls {
+			writeCall(b, o)
+		}
+	}
+}
+
+func writeCall(b *strings.Builder, o tool.Outcome) {
+	fmt.Fprintf(b, "  call %s %s\n    %s", o.Tool, short(string(o.Args), 200), o.Status)
+	if o.Step != "" {
+		fmt.Fprintf(b, " at %s", o.Step)
+	}
+	fmt.Fprintf(b, " after %s", o.Ended.Sub(o.Started).Round(time.Microsecond))
+	if o.Ref != "" {
+		fmt.Fprintf(b, ", %s of %d characters kept as %s", o.Type, o.Chars, o.Ref)
+	}
+	b.WriteString("\n    steps:")
+	for _, s := range o.Steps {
+		fmt.Fprintf(b, " %s %s", s.Step, s.Duration.Round(time.Microsecond))
+		if s.Note != "" {
+			fmt.Fprintf(b, " (%s)", s.Note)
+		}
+	}
+	fmt.Fprintf(b, "\n    model saw: %s\n", short(llm.JoinText(o.Content), 300))
+}
+
+// pretty is a value as indented JSON, for people.
+func pretty(v any) string {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}

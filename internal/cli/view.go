@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/lib/visible"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// view prints the events of a run for a person, or as JSONL.
+type view struct {
+	*app
+	open  bool                 // the text on standard output doesn't end with a line break
+	began map[string]time.Time // by call id
+}
+
+func newView(a *app) *view { return &view{app: a, began: map[string]time.Time{}} }
+
+// show prints one event. Its error is one of writing standard output.
+func (v *view) show(e agent.Event) error {
+	if v.json {
+		return v.printJSON(e)
+	}
+	switch e.Type {
+	case agent.TokenChunk:
+		text := printable(e.Text)
+		v.open = !strings.HasSuffix(text, "\n")
+		_, err := fmt.Fprint(v.Out, text)
+		return err
+	case agent.ModelStarted, agent.RunFinished, agent.RunFailed:
+		// What the model says in one round stands apart from the next.
+		return v.line()
+	case agent.Retracted:
+		v.aside("the answer begins anew")
+	case agent.Notice:
+		v.aside("%s", e.Text)
+	case agent.ToolStarted:
+		v.began[e.Tool.ID] = e.Time
+	case agent.ToolProgress:
+		v.aside("%s: %s", e.Tool.Name, e.Text)
+	case agent.ToolFinished:
+		v.aside("%s", toolLine(e.Tool))
+	case agent.Attachment:
+		v.aside("attached: %s", e.Ref)
+	}
+	return nil
+}
+
+// line ends the line that text left open.
+func (v *view) line() error {
+	if !v.open {
+		return nil
+	}
+	v.open = false
+	_, err := fmt.Fprintln(v.Out)
+	return err
+}
+
+// aside says something between the lines of the answer. Standard output and
+// standard error are often the same terminal, so the line is ended first.
+func (v *view) aside(format string, args ...any) {
+	if v.quiet {
+		return
+	}
+	if v.open && terminal(v.Out) {
+		// An error of standard output comes up at the next chunk.
+		_ = v.line()
+	}
+	v.say("· "+format, args...)
+}
+
+// toolLine is one call on one line: what was called, how it ended, how long
+// it took, how much it gave.
+func toolLine(t *agent.ToolEvent) string {
+	o := t.Outcome
+	s := t.Name + " " + short(string(t.Args), 80)
+	took := o.Ended.Sub(o.Started).Round(time.Millisecond)
+	switch {
+	case o.Status == tool.OK && o.Ref != "":
+		return fmt.Sprintf("%s: ok, %d characters kept as %s (%s)", s, o.Chars, o.Ref, took)
+	case o.Status == tool.OK:
+		return fmt.Sprintf("%s: ok (%s)", s, took)
+	case o.Refusal != nil:
+		return fmt.Sprintf("%s: refused by %s: %s", s, o.Step, o.Refusal.Reason)
+	}
+	text := ""
+	for _, p := range o.Content {
+		text += p.Text
+	}
+	return fmt.Sprintf("%s: %s: %s", s, o.Status, short(text, 160))
+}
+
+// short is s on one line, cut at about n characters.
+func short(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n]) + "…"
+}
+
+// printable makes text from outside safe for a terminal: no escape sequence
+// and no hidden direction of a model or a tool reaches it.
+func printable(s string) string { return visible.Text(s) }

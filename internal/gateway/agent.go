@@ -1,0 +1,224 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/prompt"
+	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/spill"
+	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/gateway/builtin"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Agent is one agent of the configuration with what it runs on.
+type Agent struct {
+	Config   config.Agent
+	Registry *tool.Registry
+	Engine   *engine.Engine
+	Prompts  *prompt.Prompts
+
+	profile run.Profile
+}
+
+// Agent returns the agent of an id, made when it is first asked for; "", main
+// and default name the default agent.
+func (g *Gateway) Agent(id string) (*Agent, error) {
+	c, ok := g.Config.Agent(id)
+	if !ok {
+		return nil, g.noAgent(id)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a := g.agents[c.ID]; a != nil {
+		return a, nil
+	}
+	a, err := g.build(c)
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", c.ID, err)
+	}
+	g.agents[c.ID] = a
+	return a, nil
+}
+
+// Profile is what the runner needs to know of an agent.
+func (g *Gateway) Profile(id string) (run.Profile, error) {
+	a, err := g.Agent(id)
+	if err != nil {
+		return run.Profile{}, err
+	}
+	return a.profile, nil
+}
+
+func (g *Gateway) noAgent(id string) error {
+	var ids []string
+	for _, a := range g.Config.Agents() {
+		ids = append(ids, a.ID)
+	}
+	return fmt.Errorf("there is no agent %q: known are %s", id, strings.Join(ids, ", "))
+}
+
+// build makes an agent: its workspace, its tools, its engine, its prompts, and
+// the loop over them.
+func (g *Gateway) build(c config.Agent) (*Agent, error) {
+	if err := prompt.SeedWorkspace(c.Workspace, prompt.SeedMissing); err != nil {
+		return nil, err
+	}
+	files, err := g.workspaces.Open(c.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{Config: c, Registry: tool.NewRegistry()}
+	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
+	a.Registry.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(g.blobs, limits)...)
+	if err := builtin.Register(a.Registry, builtin.Deps{Workspaces: g.workspaces, Refs: g.blobs, Now: time.Now}); err != nil {
+		return nil, err
+	}
+	g.plugins.Join(a.Registry)
+	a.Engine = engine.New(engine.Options{
+		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls,
+		Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
+	})
+	a.Prompts = prompt.New(prompt.Options{
+		Files: files.FS(), Workspace: files.Dir(), CoreInstruction: c.CoreInstruction,
+		ContextBudget: c.Memory.ContextBudgetChars, MaxResultChars: c.Tools.MaxResultChars,
+		Snapshots: g.history, Trim: trim, Parameters: g.models.parameters,
+	})
+	a.profile = run.Profile{
+		ID: c.ID, Model: c.Model, Workspace: files.Dir(), Skills: runtimeList(c.Skills.Allow),
+		Limits: agent.Limits{Rounds: c.Tools.MaxToolIterations, Hint: c.Tools.LoopGuard.Hint, Stop: c.Tools.LoopGuard.Stop},
+		Loop:   &agent.Agent{Models: g.models.of(c), Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now},
+	}
+	return a, nil
+}
+
+// runtimeList is a list whose absence sets no limit and whose emptiness allows
+// nothing.
+func runtimeList(names []string) tool.List {
+	if names == nil {
+		return tool.List{}
+	}
+	return tool.Only(names...)
+}
+
+func trim(messages []llm.Message, budget int) ([]llm.Message, int) {
+	return session.Trim(messages, budget, func(m llm.Message) int { return prompt.Tokens(prompt.Bytes(m)) })
+}
+
+// policies are the lists of the configuration that an agent's runs are held to.
+func policies(c *config.Config, a config.Agent) surface.Policies {
+	p := surface.Policies{Global: block(c.Tools), Agent: block(a.Tools), Groups: map[string]map[string]surface.Policy{}}
+	for name, ch := range c.Channels {
+		p.Groups[name] = map[string]surface.Policy{}
+		for group, g := range ch.Groups {
+			p.Groups[name][group] = policy(g.Tools)
+		}
+	}
+	return p
+}
+
+func block(t config.Tools) surface.Block {
+	b := surface.Block{
+		Policy: policy(t.Rule), ByProvider: map[string]surface.Policy{}, BySender: map[string]surface.Policy{},
+		Subagents: surface.Policy{Allow: t.Subagents.Allow, Deny: t.Subagents.Deny},
+	}
+	for name, r := range t.ByProvider {
+		b.ByProvider[name] = policy(r)
+	}
+	for name, r := range t.BySender {
+		b.BySender[name] = policy(r)
+	}
+	return b
+}
+
+func policy(r config.Rule) surface.Policy {
+	return surface.Policy{Profile: r.Profile, Allow: r.Allow, AlsoAllow: r.AlsoAllow, Deny: r.Deny}
+}
+
+// PromptPreview is the request that a run would begin with.
+type PromptPreview struct {
+	Agent    string
+	Session  string // empty for a new one
+	Sections []agent.Section
+	Request  llm.Request
+	Last     map[string]string // digests of the session's last request by section; nil without one
+}
+
+// PreviewPrompt builds the first request of a run without starting it.
+func (g *Gateway) PreviewPrompt(ctx context.Context, req run.Request) (PromptPreview, error) {
+	look, err := g.Look(ctx, req)
+	if err != nil {
+		return PromptPreview{}, err
+	}
+	t := agent.Turn{Scope: look.Scope, Message: req.Message, Started: time.Now()}
+	extra, err := look.Agent.Prompts.Context(ctx, t)
+	if err != nil {
+		return PromptPreview{}, err
+	}
+	sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, look.State)
+	if err != nil {
+		return PromptPreview{}, err
+	}
+	message := llm.Message{Role: llm.User, Parts: append(append([]llm.Part(nil), req.Message.Parts...), extra...)}
+	r, facts, err := look.Agent.Prompts.Build(ctx, t, sf, []llm.Message{message})
+	if err != nil {
+		return PromptPreview{}, err
+	}
+	p := PromptPreview{Agent: look.Scope.Agent(), Session: req.Session, Sections: facts.Sections, Request: r}
+	return p, g.lastDigests(ctx, look.Key, &p)
+}
+
+// lastDigests finds what the session's last request was made of.
+func (g *Gateway) lastDigests(ctx context.Context, key session.Key, p *PromptPreview) error {
+	runs, _, err := g.Sessions.Runs(ctx, session.RunFilter{Agent: key.Agent, ID: key.ID, Limit: 1, Depth: session.Traced})
+	if err != nil || len(runs) == 0 || len(runs[0].Rounds) == 0 {
+		return err
+	}
+	p.Last = map[string]string{}
+	rounds := runs[0].Rounds
+	for _, s := range rounds[len(rounds)-1].Request.Sections {
+		p.Last[s.Name] = s.Digest
+	}
+	return nil
+}
+
+// Look is what a command needs to look at an agent's tools as a run would.
+type Look struct {
+	Agent  *Agent
+	Key    session.Key
+	Scope  tool.Scope
+	Target llm.Target
+	State  tool.State
+}
+
+// Look resolves req without starting a run. A session that doesn't exist yet
+// has an empty state.
+func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
+	scope, p, err := g.Runner.Scope(req)
+	if err != nil {
+		return Look{}, err
+	}
+	a, err := g.Agent(p.ID)
+	if err != nil {
+		return Look{}, err
+	}
+	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: g.models.target(ctx, a.Config, req.Model)}
+	s, err := g.Sessions.Session(ctx, l.Key)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+	case err != nil:
+		return Look{}, err
+	case s.State != nil:
+		l.State = *s.State
+	}
+	return l, nil
+}

@@ -1,0 +1,163 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/fakellm"
+	"github.com/goclaw/goclaw/internal/gateway"
+)
+
+// The floor of a turn with one tool call: the same two model calls with bare
+// net/http, the file that the tool writes, and nothing stored.
+func floorTurn(client *http.Client, url, file string) error {
+	messages := []map[string]any{{"role": "user", "content": "go"}}
+	for range 2 {
+		body, err := json.Marshal(map[string]any{"model": "m", "stream": true, "messages": messages})
+		if err != nil {
+			return err
+		}
+		resp, err := client.Post(url, "application/json", bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		answer, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			return err
+		}
+		if !bytes.Contains(answer, []byte("tool_calls")) {
+			return nil
+		}
+		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+			return err
+		}
+		messages = append(messages,
+			map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "c", "type": "function", "function": map[string]any{"name": "file_write", "arguments": "{}"}}}},
+			map[string]any{"role": "tool", "tool_call_id": "c", "content": "ok"})
+	}
+	return nil
+}
+
+func benchGateway(b *testing.B) (*gateway.Gateway, string, string) {
+	b.Helper()
+	server := httptest.NewServer(fakellm.Quick(fakellm.Call{Name: "file_write", Args: json.RawMessage(`{"path":"a.txt","content":"x"}`)}, "Done."))
+	b.Cleanup(server.Close)
+	home := b.TempDir()
+	text := fmt.Sprintf("ai: {provider: openai, providers: {openai: {api_key: k, model: m, base_url: %q}}}\n", server.URL+"/v1")
+	if err := os.WriteFile(filepath.Join(home, "config.yaml"), []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	g, err := gateway.Open(b.Context(), gateway.Options{
+		Home: home, Environ: config.EnvironOf(),
+		Log: func(config.Log) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := g.Close(context.WithoutCancel(b.Context())); err != nil {
+			b.Error(err)
+		}
+	})
+	return g, server.URL + "/v1/chat/completions", filepath.Join(home, "floor.txt")
+}
+
+func benchTurn(b *testing.B, g *gateway.Gateway, req run.Request) {
+	r, err := g.Runner.Start(req)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	var last agent.Event
+	for e := range r.Events(context.Background(), 0) {
+		last = e
+	}
+	if last.Type != agent.RunFinished || last.End.Rounds != 2 {
+		b.Errorf("the turn ended with %s %q", last.Type, last.Text)
+	}
+}
+
+// BenchmarkTurn is a turn with one tool call in a fresh session, everything
+// stored, in turn with the floor; x-floor is the ratio of the two.
+func BenchmarkTurn(b *testing.B) {
+	g, url, file := benchGateway(b)
+	client := &http.Client{}
+	var ours, floor time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		began := time.Now()
+		benchTurn(b, g, admin("", "go"))
+		between := time.Now()
+		if err := floorTurn(client, url, file); err != nil {
+			b.Fatal(err)
+		}
+		ours, floor = ours+between.Sub(began), floor+time.Since(between)
+	}
+	b.ReportMetric(float64(ours.Microseconds())/float64(b.N), "µs/turn")
+	b.ReportMetric(float64(floor.Microseconds())/float64(b.N), "µs/floor")
+	b.ReportMetric(float64(ours)/float64(floor), "x-floor")
+}
+
+// BenchmarkTurns runs turns of many sessions side by side.
+func BenchmarkTurns(b *testing.B) {
+	g, _, _ := benchGateway(b)
+	b.SetParallelism(25) // times GOMAXPROCS
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			benchTurn(b, g, admin("", "go"))
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+}
+
+// BenchmarkHistory is a turn behind a history of the given number of turns.
+func BenchmarkHistory(b *testing.B) {
+	for _, turns := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(turns), func(b *testing.B) {
+			g, _, _ := benchGateway(b)
+			for i := range b.N {
+				b.StopTimer()
+				name := fmt.Sprint("long", i)
+				for range turns {
+					benchTurn(b, g, admin(name, "go"))
+				}
+				b.StartTimer()
+				benchTurn(b, g, admin(name, "go"))
+			}
+		})
+	}
+}
+
+// BenchmarkOpen opens and closes a gateway on a home folder that exists.
+func BenchmarkOpen(b *testing.B) {
+	home := b.TempDir()
+	for b.Loop() {
+		g, err := gateway.Open(b.Context(), gateway.Options{
+			Home: home, Environ: config.EnvironOf(),
+			Log: func(config.Log) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := g.Agent(""); err != nil {
+			b.Fatal(err)
+		}
+		if err := g.Close(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+// Package builtin lists what is compiled in: stores, tool families, vendors of
+// models, and later channels. A new one is a folder of its own and one line
+// here; the architecture test fails until the line is there.
+//
+// Nothing here has a life of its own. Start reading at the lists.
+package builtin
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/guard/workspace"
+	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/provider/demo"
+	"github.com/goclaw/goclaw/internal/provider/openai"
+	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/internal/tools/files"
+	"github.com/goclaw/goclaw/internal/tools/testtools"
+	"github.com/goclaw/goclaw/internal/tools/text"
+)
+
+// Vendors are the wires by which models are reached.
+func Vendors() map[string]provider.Open {
+	return map[string]provider.Open{
+		"openai": openai.Open,
+		"demo":   demo.Open,
+	}
+}
+
+// Deps is what families are built from, for one agent.
+type Deps struct {
+	Workspaces *workspace.Set
+	Refs       tool.Refs
+	Now        func() time.Time
+}
+
+// families are the tool families of one agent.
+func families(d Deps) []tool.Family {
+	return []tool.Family{
+		text.Family(d.Refs, d.Now),
+		files.Family(d.Workspaces),
+		testtools.Family(),
+	}
+}
+
+// Register builds an agent's families and adds their tools to r.
+func Register(r *tool.Registry, d Deps) error {
+	for _, f := range families(d) {
+		tools, err := f.Build(func(any) error { return nil })
+		if err != nil {
+			return fmt.Errorf("build tools: %w", err)
+		}
+		r.Add(tool.Owner{Kind: tool.FamilyOwner, ID: f.Name}, tools...)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/goclaw/goclaw/internal/fakellm"
+)
+
+// repeated is how many bytes of b's beginning stand at a's beginning.
+func repeated(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func TestEachRequestRepeatsTheOneBeforeAsItsPrefix(t *testing.T) {
+	t.Parallel()
+	r := setup(
+		t, "",
+		fakellm.Answer{Text: "I look.", Calls: []fakellm.Call{fakellm.Use("file_list", `{}`), fakellm.Use("calc", `{"expression":"1+1"}`)}},
+		fakellm.Calls(fakellm.Use("file_write", `{"path":"new.txt","content":"x"}`)),
+		fakellm.Text("First done."),
+		fakellm.Calls(fakellm.Use("file_read", `{"path":"new.txt"}`)),
+		fakellm.Text("Second done."),
+	)
+	r.say("s", "first")
+	r.close() // a restart in between changes nothing
+	r.open()
+	r.say("s", "second")
+	all := r.model.Requests()
+	if len(all) != 5 {
+		t.Fatalf("%d requests", len(all))
+	}
+	for i := 1; i < len(all); i++ {
+		a, b := all[i-1].Body, all[i].Body
+		// What ends the list of messages is all that may differ.
+		if n, want := repeated(a, b), len(bytes.TrimRight(a, "]}\n")); n < want {
+			t.Errorf("request %d repeats %d of %d bytes of the one before; it goes on %q instead of %q", i+1, n, len(a), b[n:min(n+60, len(b))], a[n:min(n+60, len(a))])
+		}
+	}
+}
+
+func TestSessionsThatBeginAlikeSendEqualBytes(t *testing.T) {
+	t.Parallel()
+	var answers []fakellm.Answer
+	for i := range 2 {
+		// The provider's own ids differ; they are sent back as they came.
+		answers = append(answers, fakellm.Calls(fakellm.Use("calc", `{"expression":"1+1"}`)), fakellm.Text(fmt.Sprint("done ", i)))
+	}
+	r := setup(t, "", answers...)
+	r.say("one", "hello there")
+	r.say("two", "hello there")
+	all := r.model.Requests()
+	a, b := all[0].Body, all[2].Body
+	words := []byte("hello there")
+	if n, want := repeated(a, b), bytes.LastIndex(a, words)+len(words); n < want {
+		t.Errorf("two sessions share %d bytes of %d: %q, %q", n, want, a[n:min(n+60, len(a))], b[n:min(n+60, len(b))])
+	}
+	for _, q := range all {
+		for _, secret := range []string{"\"one\"", "\"two\"", "main/one"} {
+			if bytes.Contains(q.Body, []byte(secret)) {
+				t.Errorf("a request names its session: %s", secret)
+			}
+		}
+	}
+}
+
+func TestAFirstHelloStaysSmall(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "", fakellm.Text("Hello!"))
+	r.say("s", "hello")
+	var body struct {
+		Tools    []json.RawMessage `json:"tools"`
+		Messages []wireMessage     `json:"messages"`
+	}
+	if err := r.model.Requests()[0].Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	size := len(body.Messages[0].text())
+	for _, raw := range body.Tools {
+		size += len(raw)
+	}
+	const limit = 12 << 10
+	if size > limit || len(r.model.Requests()[0].Body) > limit {
+		t.Errorf("system prompt and tools take %d bytes, the whole request %d; the limit is %d", size, len(r.model.Requests()[0].Body), limit)
+	}
+	if len(body.Tools) < 14 {
+		t.Errorf("only %d tools are offered", len(body.Tools))
+	}
+}

@@ -1,0 +1,185 @@
+package gateway_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/goclaw/goclaw/internal/fakellm"
+)
+
+var refPattern = regexp.MustCompile(`ref:([0-9a-f]{16})`)
+
+func reads(path string) fakellm.Answer {
+	return fakellm.Calls(fakellm.Use("file_read", fmt.Sprintf(`{"path":%q}`, path)))
+}
+
+func TestLargeResultsAreKeptAside(t *testing.T) {
+	t.Parallel()
+	items := make([]map[string]any, 800)
+	for i := range items {
+		items[i] = map[string]any{"id": i, "t": strings.Repeat("x", 40)}
+	}
+	oneLine, err := json.Marshal(items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jsonl, keys strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&jsonl, "{\"i\":%d}\n", i)
+	}
+	keys.WriteString(`{"k0":0`)
+	for i := 1; i < 3000; i++ {
+		fmt.Fprintf(&keys, `,"k%d":%d`, i, i)
+	}
+	keys.WriteString("}")
+	noise := make([]byte, 3<<20)
+	rnd := rand.NewChaCha8([32]byte{1})
+	rnd.Read(noise)
+	for _, c := range []struct {
+		name, text string
+		want       []string
+		whole      bool
+	}{
+		{"at the limit", strings.Repeat("x", 8000), nil, true},
+		{"over the limit", strings.Repeat("x", 8001), []string{"type:text", "chars:8001"}, false},
+		{"three-byte letters", strings.Repeat("界", 9000), []string{"chars:9000"}, false},
+		{"three-byte letters at the limit", strings.Repeat("界", 8000), nil, true},
+		{"JSON on one line", string(oneLine), []string{"type:json", `"id":4`}, false},
+		{"an object with many keys", keys.String(), []string{"type:json", "k4"}, false},
+		{"JSON lines", jsonl.String(), []string{"type:jsonl", `{"i":4}`}, false},
+		{"log lines in braces", strings.Repeat("{starting job}\n", 1500), []string{"type:text"}, false},
+		{"deep nesting", strings.Repeat("[", 100000) + strings.Repeat("]", 100000), []string{"type:"}, false},
+		{"HTML behind blanks and a comment", "\n  <!-- c --><!DOCTYPE html><html><title>T</title>" + strings.Repeat("<p>x</p>", 2000), []string{"type:html", "T"}, false},
+		{"CSV with quoted line breaks", "a,b\n" + strings.Repeat("1,\"line one\nline two\"\n", 900), []string{"type:csv", "900"}, false},
+		{"XML", `<?xml version="1.0"?><root a="1">` + strings.Repeat("<item>x</item>", 1000) + "</root>", []string{"type:xml", "item"}, false},
+		{"a base64 image", "data:image/png;base64," + base64.StdEncoding.EncodeToString(noise), []string{"type:text"}, false},
+		{"escape sequences", "\x1b[31m" + strings.Repeat("x", 9000) + "\x1b[0m\x1b]0;title\x07", []string{"type:text"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := setup(t, "", reads("f"), fakellm.Text("ok"))
+			if _, err := r.Agent(""); err != nil {
+				t.Fatal(err)
+			}
+			r.write("f", c.text)
+			r.say("s", "read it")
+			got := r.results(2)[0].text()
+			if c.whole {
+				if got != c.text {
+					t.Errorf("%d characters came whole as %d: %.120s", utf8.RuneCountInString(c.text), utf8.RuneCountInString(got), got)
+				}
+				return
+			}
+			if n := utf8.RuneCountInString(got); n > 4000+600 || !refPattern.MatchString(got) {
+				t.Errorf("the model got %d characters: %.300s", n, got)
+			}
+			if strings.ContainsAny(got, "\x1b\x00\x07") || !utf8.ValidString(got) || strings.Contains(got, "\uFFFD") {
+				t.Errorf("the model got raw bytes: %q", got[:200])
+			}
+			mustContain(t, "the preview", got, c.want...)
+		})
+	}
+}
+
+func TestBinaryAndEmptyFilesAreDescribed(t *testing.T) {
+	t.Parallel()
+	all := make([]byte, 0, 256*50)
+	for range 50 {
+		for b := range 256 {
+			all = append(all, byte(b))
+		}
+	}
+	r := setup(t, "", reads("b"), reads("e"), fakellm.Text("ok"), fakellm.Text("fine"))
+	if _, err := r.Agent(""); err != nil {
+		t.Fatal(err)
+	}
+	r.write("b", string(all))
+	r.write("e", "")
+	r.say("s", "read them")
+	binary, empty := r.results(2)[0].text(), r.results(3)[0].text()
+	if strings.ContainsRune(binary, 0) || !utf8.ValidString(binary) || binary == "" {
+		t.Errorf("the binary file came as %q", binary)
+	}
+	mustContain(t, "the binary file", binary, "12.8 KB")
+	if strings.TrimSpace(empty) == "" {
+		t.Error("an empty file came as nothing")
+	}
+	if got := r.say("s", "go on"); got.text != "fine" {
+		t.Errorf("the session goes on with %q", got.text)
+	}
+}
+
+func TestRefsServeTheirSessionAndSurviveARestart(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "", reads("f"), fakellm.Text("kept"))
+	if _, err := r.Agent(""); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&text, "line %d\n", i)
+	}
+	r.write("f", text.String())
+	r.say("s", "read it")
+	ref := refPattern.FindStringSubmatch(r.results(2)[0].text())[1]
+
+	r.close()
+	r.open()
+	read := func(args string) fakellm.Answer {
+		return fakellm.Calls(fakellm.Use("read_output", fmt.Sprintf(`{"ref":%q,%s}`, ref, args)))
+	}
+	for i, c := range []struct{ session, args, want string }{
+		{"s", `"mode":"head"`, "line 0"},
+		{"s", `"mode":"tail"`, "line 2999"},
+		{"s", `"mode":"lines","from":1500,"to":1502`, "line 1500"},
+		{"s", `"mode":"search","query":"line 2718"`, "line 2718"},
+		{"s", `"mode":"search","query":"^line 27[0-9]8$","regex":true`, "line 2708"},
+		{"s", `"mode":"stats"`, "3000"},
+		{"s", `"mode":"rows"`, "csv"},
+		{"other", `"mode":"head"`, "session"},
+	} {
+		r.model.Add(read(c.args), fakellm.Text("ok"))
+		r.say(c.session, "look")
+		n := len(r.model.Requests())
+		got := r.results(n)[0].text()
+		mustContain(t, fmt.Sprintf("answer %d (%s)", i, c.args), got, c.want)
+		if c.session == "other" && strings.Contains(got, "line 0") {
+			t.Errorf("another session reads %q", got)
+		}
+	}
+	r.model.Add(fakellm.Calls(fakellm.Use("read_output", `{"ref":"a3f8c2d1a3f8c2d1","mode":"head"}`)), fakellm.Text("ok"))
+	r.say("s", "look")
+	mustContain(t, "an unknown ref", r.results(len(r.model.Requests()))[0].text(), "again")
+}
+
+func TestTheResultsOfOneStepFitTogether(t *testing.T) {
+	t.Parallel()
+	var calls []fakellm.Call
+	for i := range 10 {
+		calls = append(calls, fakellm.Use("file_read", fmt.Sprintf(`{"path":"f%d"}`, i)))
+	}
+	r := setup(t, "", fakellm.Calls(calls...), fakellm.Text("ok"))
+	if _, err := r.Agent(""); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		r.write(fmt.Sprintf("f%d", i), strings.Repeat(fmt.Sprintf("%d middle\n", i), 700))
+	}
+	r.say("s", "read them all")
+	sum := 0
+	for _, m := range r.results(2) {
+		sum += utf8.RuneCountInString(m.text())
+		if utf8.RuneCountInString(m.text()) < 500 {
+			t.Errorf("a preview has %d characters", utf8.RuneCountInString(m.text()))
+		}
+	}
+	if sum > 32000 {
+		t.Errorf("the results of one step are %d characters together", sum)
+	}
+}
