@@ -11,7 +11,7 @@ import (
 type Situation struct {
 	// Lookup gives a variable of the environment.
 	Lookup func(name string) (string, bool)
-	// Ollama reports whether a local Ollama answers at [OllamaURL], and the
+	// Ollama reports whether a local Ollama answers, and the
 	// models it has where they are known. It is called at most once, and only
 	// when nothing else decided. Nil is no Ollama.
 	Ollama func() (models []string, ok bool)
@@ -60,12 +60,16 @@ func (c *Config) Choose(a Agent, s Situation) (Choice, error) {
 
 // find looks for a provider that would work.
 func (c *Config) find(s Situation) (Choice, error) {
-	var missing, vars []string
+	var missing, vars, later []string
 	for _, b := range builtins {
 		if b.keyVar == "" || b.name == "gemini-legacy" {
 			continue
 		}
-		vars = append(vars, b.keyVar)
+		if b.missing {
+			later = append(later, b.keyVar)
+		} else {
+			vars = append(vars, b.keyVar)
+		}
 		why := c.keyFound(b, s)
 		if why == "" {
 			continue
@@ -94,7 +98,10 @@ func (c *Config) find(s Situation) (Choice, error) {
 		choice.NotInThisVersion = missing
 		return choice, err
 	}
-	hint := fmt.Sprintf("set one of %s, start Ollama, or write ai.provider in %s", strings.Join(vars, ", "), c.File)
+	hint := fmt.Sprintf("set %s, start Ollama, or write ai.provider in %s", strings.Join(vars, " or "), c.File)
+	if len(later) > 0 {
+		hint += fmt.Sprintf(" (%s: these providers are not in this version)", strings.Join(later, ", "))
+	}
 	if len(missing) > 0 {
 		hint = strings.Join(missing, "; ") + "; " + hint
 	}

@@ -276,6 +276,9 @@ var documents = rapid.Custom(func(t *rapid.T) string {
 		"agents:\n  list:\n    - core_instruction: |+\n        keep\n\n\n      id: a\n\n\n")
 	pick("tools", "tools:\n  deny:\n  - x # y\n  - 'z'\n  shell: {allow: [git log, \"a\"], timeout: 5s}\n", "tools:\n# odd comment\n  core: [\n    a, b\n  ]\n", "tools: {deny: &d [q], also_allow: *d}\n")
 	pick("plugins", "plugins:\n  p: >-\n    folded\n    text\n\n", "plugins: {p: [1, 'b', {c: , d}]}\n")
+	if b.Len() == 0 || strings.HasSuffix(b.String(), "\ufeff") {
+		return b.String() // an end of document needs a document
+	}
 	pick("tail", "# tail\n", "\n\n", "gateway:\n  cors:\n    - a\n    - b", "...\n")
 	return strings.ReplaceAll(b.String(), "\n", eol)
 })

@@ -2,9 +2,10 @@ package config
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/goclaw/goclaw/internal/provider"
 )
 
 // builtin is a provider that exists without being written.
@@ -12,28 +13,29 @@ type builtin struct {
 	name string
 	// keyVar is the variable that usually holds the key, "" without one.
 	keyVar string
-	// baseURL and model are what an empty setting means.
-	baseURL, model string
+	// model is what an empty setting means.
+	model string
 	// missing says that this version can't talk to it.
 	missing bool
 }
 
-// builtins are in the order in which their keys are looked for.
-var builtins = []builtin{
-	{name: "openai", keyVar: "OPENAI_API_KEY", baseURL: "https://api.openai.com/v1", model: "gpt-5-mini"},
-	{name: "claude", keyVar: "ANTHROPIC_API_KEY", baseURL: "https://api.anthropic.com", model: "claude-sonnet-4-5", missing: true},
-	{name: "gemini", keyVar: "GEMINI_API_KEY", baseURL: "https://generativelanguage.googleapis.com/", model: "gemini-2.5-flash", missing: true},
-	{name: "gemini-legacy", keyVar: "GEMINI_API_KEY", baseURL: "https://generativelanguage.googleapis.com/", model: "gemini-2.5-flash", missing: true},
-	{name: "deepseek", keyVar: "DEEPSEEK_API_KEY", baseURL: "https://api.deepseek.com/v1", model: "deepseek-chat"},
-	{name: "ollama", baseURL: OllamaURL, model: "qwen3"},
-	{name: "demo", model: "demo"},
-}
+// notYet are the built-in providers whose wires are not in this version. A
+// test of the gateway holds this list against the wires that are compiled in.
+var notYet = []string{"claude", "gemini", "gemini-legacy"}
 
-// OllamaURL is where a local Ollama serves OpenAI's wire format.
-const OllamaURL = "http://127.0.0.1:11434/v1"
+// builtins are in the order in which their keys are looked for.
+var builtins = func() []builtin {
+	var list []builtin
+	for _, b := range provider.Builtins {
+		if b.Name != compatible {
+			list = append(list, builtin{b.Name, b.KeyVar, b.Model, slices.Contains(notYet, b.Name)})
+		}
+	}
+	return list
+}()
 
 // compatible is the type of providers of a person's own.
-const compatible = "openai-compatible"
+const compatible = provider.Compatible
 
 func builtinNamed(name string) (builtin, bool) {
 	for _, b := range builtins {
@@ -44,10 +46,10 @@ func builtinNamed(name string) (builtin, bool) {
 	return builtin{}, false
 }
 
-// Provider is the complete settings of a provider: the type filled in, and
-// the address, model and key that an empty setting means for the built-in
-// ones. The key may be a reference secret:NAME. ok is false for a name that is
-// neither built in nor configured.
+// Provider is the settings of a provider with the type, and the model and key
+// that an empty setting means for the built-in ones. An empty address is left
+// to the provider. The key may be a reference secret:NAME. ok is false for a
+// name that is neither built in nor configured.
 func (c *Config) Provider(name string) (p Provider, ok bool) {
 	p, ok = c.AI.Providers[name]
 	if !ok {
@@ -56,17 +58,8 @@ func (c *Config) Provider(name string) (p Provider, ok bool) {
 	if p.Type == "" {
 		p.Type = compatible
 	}
-	if b, ok := builtinNamed(p.Type); ok {
-		if p.BaseURL == "" {
-			p.BaseURL = b.baseURL
-		}
-		if p.Model == "" {
-			p.Model = b.model
-		}
-		// People know Ollama by its bare address; OpenAI's endpoint is below.
-		if u, err := url.Parse(p.BaseURL); b.name == "ollama" && err == nil && strings.Trim(u.Path, "/") == "" {
-			p.BaseURL = u.JoinPath("v1").String()
-		}
+	if b, ok := builtinNamed(p.Type); ok && p.Model == "" {
+		p.Model = b.model
 	}
 	return p, true
 }

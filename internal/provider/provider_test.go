@@ -212,48 +212,6 @@ func TestTheTableIsSound(t *testing.T) {
 	}
 }
 
-func TestChoose(t *testing.T) {
-	t.Parallel()
-	now := map[string]Open{"openai": openSilent, "demo": openSilent}
-	later := map[string]Open{"openai": openSilent, "demo": openSilent, "anthropic": openSilent, "gemini": openSilent, "ollama": openSilent}
-	for _, test := range []struct {
-		name   string
-		s      Situation
-		keys   string
-		ollama []string
-		want   string
-		found  bool
-		why    []string
-	}{
-		{"written", Situation{Configured: "my-vllm", Vendors: now}, "OPENAI_API_KEY", nil, "my-vllm", true, nil},
-		{"an agent names one", Situation{AgentModel: true, Vendors: now}, "DEEPSEEK_API_KEY", nil, "openai", true, nil},
-		{"OpenAI's key", Situation{Vendors: now}, "DEEPSEEK_API_KEY OPENAI_API_KEY", []string{"x"}, "openai", true, []string{"OPENAI_API_KEY is set"}},
-		{"a key of a later version", Situation{Vendors: now}, "ANTHROPIC_API_KEY DEEPSEEK_API_KEY", nil, "deepseek", true, []string{"DEEPSEEK_API_KEY is set", "ANTHROPIC_API_KEY is set, but claude is not in this version"}},
-		{"the same in that version", Situation{Vendors: later}, "ANTHROPIC_API_KEY DEEPSEEK_API_KEY", nil, "claude", true, []string{"ANTHROPIC_API_KEY is set"}},
-		{"Gemini's before DeepSeek's", Situation{Vendors: later}, "GEMINI_API_KEY DEEPSEEK_API_KEY", nil, "gemini", true, nil},
-		{"Ollama", Situation{Vendors: now}, "", []string{"llama3:8b", "qwen3:14b"}, "ollama/qwen3:14b", true, []string{"qwen3:14b"}},
-		{"Ollama without the preferred one", Situation{Vendors: now}, "", []string{"llama3:8b"}, "ollama/llama3:8b", true, nil},
-		{"nothing", Situation{Vendors: now}, "GEMINI_API_KEY", nil, "openai", false, []string{"OPENAI_API_KEY or DEEPSEEK_API_KEY", "Ollama", "gemini is not in this version"}},
-		{"nothing, and the demo may", Situation{Vendors: now, Demo: true}, "", nil, "demo", true, []string{"demo model", "no AI", "OPENAI_API_KEY"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			keys := strings.Fields(test.keys)
-			test.s.HasKey = func(v string) bool { return slices.Contains(keys, v) }
-			test.s.Ollama = func() []string { return test.ollama }
-			got := Choose(test.s)
-			if got.Model != test.want || got.Found != test.found {
-				t.Errorf("%+v", got)
-			}
-			for _, part := range test.why {
-				if !strings.Contains(got.Why, part) {
-					t.Errorf("%q lacks %q", got.Why, part)
-				}
-			}
-		})
-	}
-}
-
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
