@@ -237,6 +237,7 @@ var goclaw = policy{
 		"internal/engine/pool":    "the workers; Close waits for them",
 		"internal/cli":            "Ctrl-C stops a run: the function is withdrawn, or has stopped it, before the command ends",
 		"internal/guard/process":  "reads a child's output; ends with the child, which is waited for",
+		"internal/provider":       "the timer of a model call's time-outs; it only ends a context and is stopped with the call",
 		"internal/lib/supervisor": "starts what others own and waits for it",
 	},
 
