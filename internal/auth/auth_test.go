@@ -41,8 +41,14 @@ func TestAccountCheck(t *testing.T) {
 		}
 	}
 	for _, a := range []auth.Account{
-		{ID: "", Role: auth.User}, {ID: "Ada", Role: auth.User}, {ID: "a b", Role: auth.User}, {ID: "-a", Role: auth.User},
-		{ID: strings.Repeat("a", 65), Role: auth.User}, {ID: "ada", Role: ""}, {ID: "ada", Role: auth.System}, {ID: "ada", Role: "root"},
+		{ID: "", Role: auth.User},
+		{ID: "Ada", Role: auth.User},
+		{ID: "a b", Role: auth.User},
+		{ID: "-a", Role: auth.User},
+		{ID: strings.Repeat("a", 65), Role: auth.User},
+		{ID: "ada", Role: ""},
+		{ID: "ada", Role: auth.System},
+		{ID: "ada", Role: "root"},
 	} {
 		if a.Check() == nil {
 			t.Errorf("%+v was taken", a)

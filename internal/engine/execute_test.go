@@ -128,17 +128,20 @@ func TestTimeLimit(t *testing.T) {
 		took   time.Duration
 	}{
 		{
-			"it heeds it", tool.Traits{Timeout: time.Second, ReadOnly: true},
+			"it heeds it",
+			tool.Traits{Timeout: time.Second, ReadOnly: true},
 			func(ctx context.Context) (tool.Result, error) { <-ctx.Done(); return tool.Result{}, ctx.Err() },
 			tool.TimedOut, "Error: slow did not end within its time limit of 1s and was stopped. Ask for less at a time.", time.Second,
 		},
 		{
-			"a writing tool", tool.Traits{Timeout: time.Second},
+			"a writing tool",
+			tool.Traits{Timeout: time.Second},
 			func(ctx context.Context) (tool.Result, error) { <-ctx.Done(); return tool.Result{}, ctx.Err() },
 			tool.TimedOut, "Error: slow did not end within its time limit of 1s and was stopped. What it had done by then stands, so look", time.Second,
 		},
 		{
-			"it has its own words", tool.Traits{Timeout: time.Second},
+			"it has its own words",
+			tool.Traits{Timeout: time.Second},
 			func(ctx context.Context) (tool.Result, error) {
 				<-ctx.Done()
 				return tool.Result{Content: []llm.Part{llm.Text("half of it, then time was up")}, IsError: true}, nil
@@ -146,7 +149,8 @@ func TestTimeLimit(t *testing.T) {
 			tool.TimedOut, "half of it", time.Second,
 		},
 		{
-			"it was ready at the last moment", tool.Traits{Timeout: time.Second},
+			"it was ready at the last moment",
+			tool.Traits{Timeout: time.Second},
 			func(ctx context.Context) (tool.Result, error) {
 				<-ctx.Done()
 				return tool.TextResult("all of it"), nil
@@ -154,7 +158,8 @@ func TestTimeLimit(t *testing.T) {
 			tool.OK, "all of it", time.Second,
 		},
 		{
-			"it doesn't heed it", tool.Traits{Timeout: time.Second},
+			"it doesn't heed it",
+			tool.Traits{Timeout: time.Second},
 			func(context.Context) (tool.Result, error) {
 				time.Sleep(time.Minute)
 				return tool.TextResult("late"), nil
@@ -162,12 +167,14 @@ func TestTimeLimit(t *testing.T) {
 			tool.TimedOut, "Error: slow did not end", 1100 * time.Millisecond,
 		},
 		{
-			"the default", tool.Traits{},
+			"the default",
+			tool.Traits{},
 			func(ctx context.Context) (tool.Result, error) { <-ctx.Done(); return tool.Result{}, ctx.Err() },
 			tool.TimedOut, "Error: slow did not end within its time limit of 2m0s", 2 * time.Minute,
 		},
 		{
-			"a limit of its own", tool.Traits{Timeout: time.Minute},
+			"a limit of its own",
+			tool.Traits{Timeout: time.Minute},
 			func(ctx context.Context) (tool.Result, error) {
 				ctx, stop := context.WithTimeout(ctx, time.Second)
 				defer stop()

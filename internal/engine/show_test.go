@@ -43,7 +43,9 @@ func TestResults(t *testing.T) {
 		{"an error", tool.Result{}, errors.New("no such file"), tool.Failed, []llm.Part{llm.Text("Error: no such file")}},
 		{"an error and a result", tool.TextResult("ignored"), errors.New("no such file"), tool.Failed, []llm.Part{llm.Text("Error: no such file")}},
 		{
-			"a guard's refusal", tool.Result{}, fmt.Errorf("read: %w", refusal), tool.Refused,
+			"a guard's refusal",
+			tool.Result{},
+			fmt.Errorf("read: %w", refusal), tool.Refused,
 			[]llm.Part{llm.Text("Refused: /etc is outside the workspace. Use a path inside the workspace.")},
 		},
 	} {

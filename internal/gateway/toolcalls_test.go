@@ -59,10 +59,12 @@ func TestToolCallsAsModelsSendThem(t *testing.T) {
 		{"cut JSON although the answer ended well", []json.RawMessage{piece(part(0, "c1", "file_read", `{"path": "a.txt"`)), finish("tool_calls")}, []string{"complete"}, 0, ""},
 		{"cut by the output limit", []json.RawMessage{piece(part(0, "c1", "file_write", `{"path":"half.txt","content":"half`)), finish("length")}, []string{"complete"}, 0, "half.txt"},
 		{
-			"one whole call before the cut", []json.RawMessage{
+			"one whole call before the cut",
+			[]json.RawMessage{
 				piece(part(0, "c1", "calc", `{"expression":"1+1"}`)), piece(part(1, "c2", "file_write", `{"path":"half.txt","con`)), finish("length"),
 			},
-			[]string{"2", "complete"}, 1, "half.txt",
+			[]string{"2", "complete"},
+			1, "half.txt",
 		},
 		{"single quotes", []json.RawMessage{piece(part(0, "c1", "file_read", `{'path': 'a.txt'}`)), finish("tool_calls")}, []string{"JSON"}, 0, ""},
 		{"encoded twice", []json.RawMessage{piece(part(0, "c1", "file_read", `"{\"path\":\"a.txt\"}"`)), finish("tool_calls")}, []string{"hello"}, 1, ""},
@@ -79,11 +81,13 @@ func TestToolCallsAsModelsSendThem(t *testing.T) {
 		{"one of two fails", []json.RawMessage{piece(part(0, "c1", "file_read", `{"path":"none.txt"}`), part(1, "c2", "calc", `{"expression":"1+1"}`)), finish("tool_calls")}, []string{"none.txt", "2"}, 2, ""},
 		{"arguments in pieces", []json.RawMessage{piece(part(0, "c1", "file_read", `{"pa`)), piece(part(0, "", "", `th":"a.t`)), piece(part(0, "", "", `xt"}`)), finish("tool_calls")}, []string{"hello"}, 1, ""},
 		{
-			"two calls interleaved", []json.RawMessage{
+			"two calls interleaved",
+			[]json.RawMessage{
 				piece(part(0, "c1", "calc", `{"expression":`)), piece(part(1, "c2", "calc", `{"expression":`)),
 				piece(part(0, "", "", `"1+1"}`)), piece(part(1, "", "", `"2+2"}`)), finish("tool_calls"),
 			},
-			[]string{"2", "4"}, 2, "",
+			[]string{"2", "4"},
+			2, "",
 		},
 		{"content null beside a call", []json.RawMessage{json.RawMessage(`{"delta":{"content":null,"tool_calls":[` + part(0, "c1", "calc", `{"expression":"1+1"}`) + `]}}`), finish("tool_calls")}, []string{"2"}, 1, ""},
 		{"finish stop with calls", []json.RawMessage{piece(part(0, "c1", "calc", `{"expression":"1+1"}`)), finish("stop")}, []string{"2"}, 1, ""},

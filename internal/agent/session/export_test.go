@@ -71,7 +71,8 @@ func TestExportMarkdown(t *testing.T) {
 		session.Turn{
 			Run: "1", Caller: ada, Started: at, Status: agent.Done,
 			Message: llm.Message{Role: llm.User, Parts: []llm.Part{
-				llm.Text("Read `a` & b\n\n## please\n```go\nfunc main() {"), {Kind: llm.KindContext, Text: "Now: noon"},
+				llm.Text("Read `a` & b\n\n## please\n```go\nfunc main() {"),
+				{Kind: llm.KindContext, Text: "Now: noon"},
 				{Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Name: "cat.png"}},
 			}},
 			Rounds: []agent.Round{looked, reply(llm.FinishStop, llm.Text("Done:\n\n- one\n  ```sh\n  ls\n  ```\n"))},

@@ -88,21 +88,25 @@ func TestThread(t *testing.T) {
 		{"never swept", agent.Running, nil, []string{`assistant: "[no answer: the process ended during the run]"`}},
 		{"failed at once", agent.Failed, nil, []string{`assistant: "[no answer: the run failed]"`}},
 		{
-			"failed after a tool", agent.Failed, []agent.Round{done(reply(llm.FinishCalls, call("a")), 0, tool.OK, "1")},
+			"failed after a tool", agent.Failed,
+			[]agent.Round{done(reply(llm.FinishCalls, call("a")), 0, tool.OK, "1")},
 			[]string{`assistant: <Calc a>`, `tool: <calc a false "1">`, `assistant: "[no answer: the run failed]"`},
 		},
 		{
-			"stopped within the answer", agent.Stopped, []agent.Round{reply(llm.FinishStopped, llm.Text("I was"))},
+			"stopped within the answer", agent.Stopped,
+			[]agent.Round{reply(llm.FinishStopped, llm.Text("I was"))},
 			[]string{`assistant: "I was" "\n\n[the answer broke off: the run was stopped]"`},
 		},
 		{
-			"broke off", agent.Failed, []agent.Round{reply(llm.FinishStopped, llm.Text("I was"))},
+			"broke off", agent.Failed,
+			[]agent.Round{reply(llm.FinishStopped, llm.Text("I was"))},
 			[]string{`assistant: "I was" "\n\n[the answer broke off: the run failed]"`},
 		},
 		{"empty answer", agent.Done, []agent.Round{reply(llm.FinishStop)}, []string{`assistant: "[no answer]"`}},
 		{"blank answer", agent.Done, []agent.Round{reply(llm.FinishStop, llm.Text(" \n"))}, []string{`assistant: "[no answer]"`}},
 		{
-			"reasoning alone", agent.Done, []agent.Round{reply(llm.FinishStop, llm.Part{Kind: llm.KindReasoning, Text: "hm"})},
+			"reasoning alone", agent.Done,
+			[]agent.Round{reply(llm.FinishStop, llm.Part{Kind: llm.KindReasoning, Text: "hm"})},
 			[]string{`assistant: (hm) "[no answer]"`},
 		},
 		{

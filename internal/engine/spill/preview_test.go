@@ -126,7 +126,8 @@ var (
 func checkPreview(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, text, got string, limit int) {
+}, text, got string, limit int,
+) {
 	t.Helper()
 	if n := utf8.RuneCountInString(got); n > limit {
 		t.Errorf("the preview has %d characters, the limit is %d:\n%s", n, limit, got)
@@ -266,16 +267,30 @@ func TestPreviewOfMany(t *testing.T) { // what a preview must say, by type
 	t.Parallel()
 	all := previews()
 	tests := []struct{ name, want string }{
-		{"json_array", "type:json"}, {"json_array", `[4] {"id":4,"t":"xxxx`}, {"json_array", "... 795 more items (795 objects); keys: id, t"},
+		{"json_array", "type:json"},
+		{"json_array", `[4] {"id":4,"t":"xxxx`},
+		{"json_array", "... 795 more items (795 objects); keys: id, t"},
 		{"json_object", `"k4": 4` + "\n... 2995 more keys (2995 numbers): k5, k6"},
-		{"json_blanks", "COMPLETE"}, {"json_blanks", `"a": 1` + "\n" + `"b": "x"`},
-		{"jsonl", "type:jsonl"}, {"jsonl", `[4] {"i":4}` + "\n... 1995 more objects; keys: i"},
-		{"html", "type:html"}, {"html", "Title: The title\n"}, {"html", "# One & two\n"}, {"html", "Some bold text\u00a0here.\n"},
-		{"xml", "type:xml"}, {"xml", `<catalog xmlns="urn:x" version="2">`}, {"xml", "[4] <item id=\"4\">"}, {"xml", "... 296 more children (295 item, 1 note)"},
-		{"csv_quoted", "type:csv"}, {"csv_quoted", "900 records"},
+		{"json_blanks", "COMPLETE"},
+		{"json_blanks", `"a": 1` + "\n" + `"b": "x"`},
+		{"jsonl", "type:jsonl"},
+		{"jsonl", `[4] {"i":4}` + "\n... 1995 more objects; keys: i"},
+		{"html", "type:html"},
+		{"html", "Title: The title\n"},
+		{"html", "# One & two\n"},
+		{"html", "Some bold text\u00a0here.\n"},
+		{"xml", "type:xml"},
+		{"xml", `<catalog xmlns="urn:x" version="2">`},
+		{"xml", "[4] <item id=\"4\">"},
+		{"xml", "... 296 more children (295 item, 1 note)"},
+		{"csv_quoted", "type:csv"},
+		{"csv_quoted", "900 records"},
 		{"csv_numbers", "3 columns, 3000 records, no header, delimiter tab"},
-		{"text_letters", "chars:9000"}, {"text_deep", "type:text"},
-		{"data_uri", "image/png"}, {"png", "PNG image, 10248 bytes"}, {"binary", "12800 bytes"},
+		{"text_letters", "chars:9000"},
+		{"text_deep", "type:text"},
+		{"data_uri", "image/png"},
+		{"png", "PNG image, 10248 bytes"},
+		{"binary", "12800 bytes"},
 	}
 	for _, tt := range tests {
 		if got := describe("t", all[tt.name]).Preview(4000); !strings.Contains(got, tt.want) {

@@ -206,7 +206,8 @@ func (c shownCase) readBack(t *testing.T, d *desk, o *tool.Outcome) {
 func checkShown(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, got string) {
+}, got string,
+) {
 	t.Helper()
 	if strings.TrimSpace(got) == "" {
 		t.Errorf("the model sees nothing: %q", got)

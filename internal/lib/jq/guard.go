@@ -119,8 +119,10 @@ func (g *guarding) query(q *gojq.Query) {
 			return
 		}
 		q.Left, q.Op, q.Patterns = right, gojq.OpPipe, bindTo("$__b")
-		q.Right = &gojq.Query{Left: left, Op: gojq.OpPipe, Patterns: bindTo("$__a"),
-			Right: pipe(a, pipe(call("_pairs", b), &gojq.Query{Left: a, Op: gojq.OpSub, Right: b}))}
+		q.Right = &gojq.Query{
+			Left: left, Op: gojq.OpPipe, Patterns: bindTo("$__a"),
+			Right: pipe(a, pipe(call("_pairs", b), &gojq.Query{Left: a, Op: gojq.OpSub, Right: b})),
+		}
 		return
 	case gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe:
 		if isLiteral(left) || isLiteral(right) {
@@ -134,8 +136,10 @@ func (g *guarding) query(q *gojq.Query) {
 		return
 	}
 	q.Left, q.Op, q.Patterns = right, gojq.OpPipe, bindTo("$__b")
-	q.Right = &gojq.Query{Left: left, Op: gojq.OpPipe, Patterns: bindTo("$__a"),
-		Right: pipe(call(check, a, b), &gojq.Query{Left: a, Op: op, Right: b})}
+	q.Right = &gojq.Query{
+		Left: left, Op: gojq.OpPipe, Patterns: bindTo("$__a"),
+		Right: pipe(call(check, a, b), &gojq.Query{Left: a, Op: op, Right: b}),
+	}
 }
 
 // update makes of l += r what it means: r as $b | l |= (. + $b), guarded.

@@ -113,8 +113,10 @@ func TestDeltasFindTheirCalls(t *testing.T) {
 				`[{"function":{"name":"file_list","arguments":"{}"}}]`,
 			},
 			[]llm.ToolCall{
-				{Name: "calc", Arguments: `{"e":1}`}, {Name: "calc", Arguments: `{"e":1}`},
-				{Name: "datetime"}, {Name: "file_list", Arguments: "{}"},
+				{Name: "calc", Arguments: `{"e":1}`},
+				{Name: "calc", Arguments: `{"e":1}`},
+				{Name: "datetime"},
+				{Name: "file_list", Arguments: "{}"},
 			},
 		},
 		{
@@ -304,12 +306,14 @@ func TestReplies(t *testing.T) {
 		{
 			"content in parts",
 			[]string{`{"choices":[{"delta":{"content":[{"type":"text","text":"a"},{"type":"x"},"b",{"text":{"value":1}},7]},"finish_reason":"stop"}]}`},
-			[]llm.Part{part(llm.KindText, "ab")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "ab")},
+			llm.FinishStop,
 		},
 		{
 			"a refusal is the answer",
 			[]string{`{"choices":[{"delta":{"refusal":"I won't."},"finish_reason":"stop"}]}`},
-			[]llm.Part{part(llm.KindText, "I won't.")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "I won't.")},
+			llm.FinishStop,
 		},
 		{
 			"reasoning under two names",
@@ -318,7 +322,8 @@ func TestReplies(t *testing.T) {
 				`{"choices":[{"delta":{"reasoning":" then"}}]}`,
 				`{"choices":[{"delta":{"content":"yes"},"finish_reason":"stop"}]}`,
 			},
-			[]llm.Part{part(llm.KindReasoning, "so then"), part(llm.KindText, "yes")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindReasoning, "so then"), part(llm.KindText, "yes")},
+			llm.FinishStop,
 		},
 		{
 			"the old form of a call",
@@ -326,27 +331,32 @@ func TestReplies(t *testing.T) {
 				`{"choices":[{"delta":{"function_call":{"name":"calc","arguments":"{"}}}]}`,
 				`{"choices":[{"delta":{"function_call":{"arguments":"}"}},"finish_reason":"function_call"}]}`,
 			},
-			[]llm.Part{{Kind: llm.KindCall, Call: &llm.ToolCall{Name: "calc", Arguments: "{}"}}}, llm.FinishCalls,
+			[]llm.Part{{Kind: llm.KindCall, Call: &llm.ToolCall{Name: "calc", Arguments: "{}"}}},
+			llm.FinishCalls,
 		},
 		{
 			"calls although it says stop",
 			[]string{`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"calc","arguments":"{}"}}]},"finish_reason":"stop"}]}`},
-			[]llm.Part{call}, llm.FinishCalls,
+			[]llm.Part{call},
+			llm.FinishCalls,
 		},
 		{
 			"no calls although it says so",
 			[]string{`{"choices":[{"delta":{"content":"hi"},"finish_reason":"tool_calls"}]}`},
-			[]llm.Part{part(llm.KindText, "hi")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "hi")},
+			llm.FinishStop,
 		},
 		{
 			"the filter",
 			[]string{`{"choices":[{"delta":{"content":"hi"},"finish_reason":"content_filter"}]}`},
-			[]llm.Part{part(llm.KindText, "hi")}, llm.FinishFilter,
+			[]llm.Part{part(llm.KindText, "hi")},
+			llm.FinishFilter,
 		},
 		{
 			"other choices",
 			[]string{`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"yes"},"finish_reason":"stop"},null]}`},
-			[]llm.Part{part(llm.KindText, "yes")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "yes")},
+			llm.FinishStop,
 		},
 		{
 			"the whole message once more",
@@ -354,7 +364,8 @@ func TestReplies(t *testing.T) {
 				`{"choices":[{"delta":{"content":"Hel"}}]}`, `{"choices":[{"delta":{"content":"lo"}}]}`,
 				`{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}`,
 			},
-			[]llm.Part{part(llm.KindText, "Hello")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "Hello")},
+			llm.FinishStop,
 		},
 		{
 			"half letters",
@@ -362,17 +373,20 @@ func TestReplies(t *testing.T) {
 				"{\"choices\":[{\"delta\":{\"content\":\"\xe7\x95\"}}]}", "{\"choices\":[{\"delta\":{\"content\":\"\x8c\\ud83d\"}}]}",
 				`{"choices":[{"delta":{"content":"\ude00"},"finish_reason":"stop"}]}`,
 			},
-			[]llm.Part{part(llm.KindText, "界😀")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "界😀")},
+			llm.FinishStop,
 		},
 		{
 			"a letter that is never completed",
 			[]string{"{\"choices\":[{\"delta\":{\"content\":\"a\xe7\x95\"},\"finish_reason\":\"stop\"}]}"},
-			[]llm.Part{part(llm.KindText, "a\uFFFD\uFFFD")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "a\uFFFD\uFFFD")},
+			llm.FinishStop,
 		},
 		{
 			"unknown members and values of other types",
 			[]string{`{"x":[{}],"choices":[{"logprobs":null,"delta":{"audio":{"id":"1"},"content":"hi"},"finish_reason":"stop"}],"service_tier":null,"id":null,"model":5}`},
-			[]llm.Part{part(llm.KindText, "hi")}, llm.FinishStop,
+			[]llm.Part{part(llm.KindText, "hi")},
+			llm.FinishStop,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

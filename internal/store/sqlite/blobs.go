@@ -102,7 +102,10 @@ func (b *Blobs) Entry(ctx context.Context, ref string) (blob.Entry, error) {
 	err := b.db.read(ctx, func(t *tx) error {
 		err := t.row("SELECT ref, kind, agent, session, type, tool, args, sum, size, created, expires, gone, ended FROM refs WHERE ref = ?", []any{ref}, []any{
 			&e.Ref, &e.Kind, &e.Agent, &e.Session, &e.Type, &e.Tool, &e.Args, &e.Sum, &e.Size,
-			millis{&e.Created}, millis{&e.Expires}, &e.Gone, millis{&e.Ended},
+			millis{&e.Created},
+			millis{&e.Expires},
+			&e.Gone,
+			millis{&e.Ended},
 		})
 		if errors.Is(err, sql.ErrNoRows) {
 			return blob.ErrUnknown

@@ -151,7 +151,9 @@ type storedOutcome struct {
 // into lists where the columns of outcomeColumns go.
 func (o *storedOutcome) into() []any {
 	return []any{
-		&o.Tool, &o.status, instant{&o.Started}, instant{&o.Ended},
+		&o.Tool, &o.status,
+		instant{&o.Started},
+		instant{&o.Ended},
 		&o.text, &o.origin, &o.parts, &o.more, &o.args, &o.details,
 	}
 }
