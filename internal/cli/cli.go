@@ -250,7 +250,7 @@ func (a *app) logger(c config.Log) (*slog.Logger, error) {
 	if c.Format == "json" {
 		return slog.New(slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level})), nil
 	}
-	return slog.New(tint.NewHandler(a.Err, &tint.Options{Level: level, NoColor: !terminal(a.Err)})), nil
+	return slog.New(tint.NewTextHandler(a.Err, &tint.Options{Level: level, NoColor: !terminal(a.Err)})), nil
 }
 
 // print writes v as one JSON value, or text as it is.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -169,13 +168,4 @@ func writeCall(b *strings.Builder, o tool.Outcome) {
 		}
 	}
 	fmt.Fprintf(b, "\n    model saw: %s\n", short(llm.JoinText(o.Content), 300))
-}
-
-// pretty is a value as indented JSON, for people.
-func pretty(v any) string {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(b)
 }
