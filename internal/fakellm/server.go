@@ -36,6 +36,7 @@ type Request struct {
 	Path   string
 	Header http.Header
 	Body   []byte
+	Time   time.Time // when it had come
 }
 
 // Decode reads the body as JSON into v.
@@ -209,7 +210,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(api.models("fake-model"))
 		return
 	}
-	a, n, ok := s.take(api, Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: body})
+	a, n, ok := s.take(api, Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: body, Time: time.Now()})
 	if !ok {
 		http.Error(w, `{"error":{"message":"the script has no answer left for this request"}}`, http.StatusInternalServerError)
 		return

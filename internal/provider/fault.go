@@ -72,15 +72,20 @@ func Unreachable(err error, secrets ...string) *llm.Error {
 	return e
 }
 
-// maxMessage bounds the message of an error, in characters.
-const maxMessage = 300
+const (
+	// maxMessage bounds the message of an error, in characters.
+	maxMessage = 300
+	// minSecret is the length from which a value is masked wherever it stands:
+	// shorter ones are parts of words.
+	minSecret = 8
+)
 
 // Clean makes a provider's message fit to be shown and logged: on one line, at
 // most 300 characters, an HTML page reduced to its title, and neither the
 // given secrets nor what looks like a key in it.
 func Clean(message string, secrets ...string) string {
 	for _, s := range secrets {
-		if len(s) >= 4 {
+		if len(s) >= minSecret {
 			message = strings.ReplaceAll(message, s, "***")
 		}
 	}

@@ -3,7 +3,9 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -235,6 +237,16 @@ func TestClean(t *testing.T) {
 	}
 	if got := Clean(strings.Repeat("界", 300)); strings.HasSuffix(got, "…") {
 		t.Error("what fits was cut")
+	}
+}
+
+func TestSettingsTellNoKey(t *testing.T) {
+	t.Parallel()
+	s := Settings{Name: "mine", Key: "sk-secret", Headers: map[string]string{"X-Key": "other-secret"}}
+	var b strings.Builder
+	slog.New(slog.NewJSONHandler(&b, nil)).Info("x", "settings", s)
+	if text := b.String() + fmt.Sprintf("%v %+v %s", s, s, s); strings.Contains(text, "secret") || !strings.Contains(text, "mine") {
+		t.Error(text)
 	}
 }
 

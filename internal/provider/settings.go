@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -29,6 +30,12 @@ type Settings struct {
 	Proxy   string
 	Limits  Limits
 }
+
+// String names the provider and tells no key.
+func (s Settings) String() string { return s.Name }
+
+// LogValue tells no key either.
+func (s Settings) LogValue() slog.Value { return slog.StringValue(s.Name) }
 
 // Open makes the client of one vendor's wire for the completed settings s. It
 // connects to nothing.

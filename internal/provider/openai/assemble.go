@@ -259,7 +259,6 @@ func (r *reply) toolCall(s *scan) {
 		return
 	}
 	var d delta
-	var whole bool
 	for first := true; s.more('}', &first); {
 		switch string(s.key()) {
 		case "index":
@@ -267,7 +266,7 @@ func (r *reply) toolCall(s *scan) {
 		case "id":
 			d.id, _ = s.text(&r.fields[0])
 		case "function":
-			whole = r.function(s, &d) || whole
+			r.function(s, &d)
 		case "name":
 			d.name, _ = s.text(&r.fields[1])
 		case "arguments":

@@ -126,6 +126,22 @@ func BenchmarkCall(b *testing.B) {
 			}
 		}
 	})
+	b.Run("sdk", func(b *testing.B) {
+		// The SDK with a body that is there already and nothing read from it.
+		m := open(b, provider.Settings{BaseURL: h.URL + "/v1", Key: "sk-test"})
+		body := encoded(b, req, dialect{official: true})
+		b.ReportAllocs()
+		for b.Loop() {
+			resp, err := m.post(b.Context(), body)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+				b.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+	})
 	b.Run("floor", func(b *testing.B) {
 		body := encoded(b, req, dialect{official: true})
 		c := &http.Client{Transport: &http.Transport{}}

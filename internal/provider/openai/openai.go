@@ -43,6 +43,7 @@ type Model struct {
 	dialect dialect
 	lessons lessons
 	schemas schemas
+	head    head
 }
 
 // Open implements [provider.Open].

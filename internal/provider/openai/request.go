@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/openai/openai-go/v3"
@@ -34,7 +35,7 @@ const (
 // what may differ from call to call. That order is why the body is not left to
 // the SDK, whose types put the messages first.
 func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
-	head, err := settings(req, d)
+	head, err := m.head.of(req, d)
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}
@@ -56,6 +57,47 @@ func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
 		e.b = append(e.b, `,"tool_choice":"none"`...)
 	}
 	return append(e.b, '}'), nil
+}
+
+// head remembers the settings that were encoded last: they rarely change from
+// one call to the next. The zero value is ready.
+type head struct {
+	last atomic.Pointer[encodedSettings]
+}
+
+type encodedSettings struct {
+	key  settingsKey
+	json []byte
+}
+
+// settingsKey is what the encoded settings depend on.
+type settingsKey struct {
+	dialect     dialect
+	model       string
+	maxOutput   int
+	temperature float64
+	tempered    bool
+	reasoning   string
+	tools       bool
+}
+
+func (h *head) of(req *llm.Request, d dialect) ([]byte, error) {
+	key := settingsKey{
+		dialect: d, model: req.Target.Model, maxOutput: req.MaxOutput, tempered: req.Temperature != nil,
+		reasoning: req.Reasoning, tools: len(req.Tools) > 0,
+	}
+	if key.tempered {
+		key.temperature = *req.Temperature
+	}
+	if last := h.last.Load(); last != nil && last.key == key {
+		return last.json, nil
+	}
+	encoded, err := settings(req, d)
+	if err != nil {
+		return nil, err
+	}
+	h.last.Store(&encodedSettings{key, encoded})
+	return encoded, nil
 }
 
 // settings encodes what is neither tool nor message, as the SDK's types do.

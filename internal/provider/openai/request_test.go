@@ -134,6 +134,35 @@ func TestTheSDKReadsRequests(t *testing.T) {
 	}
 }
 
+// Settings are encoded anew when any of them changes.
+func TestSettingsAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	m := new(Model)
+	half, more := 0.5, 0.7
+	variants := []func(*llm.Request){
+		func(*llm.Request) {},
+		func(r *llm.Request) { r.Target.Model = "gpt-y" },
+		func(r *llm.Request) { r.MaxOutput = 7 },
+		func(r *llm.Request) { r.Temperature = &half },
+		func(r *llm.Request) { r.Temperature = &more },
+		func(r *llm.Request) { r.Reasoning = "high" },
+		func(r *llm.Request) { r.Tools = nil },
+	}
+	for _, d := range []dialect{{}, {official: true}, {deepseek: true}, {learned: refusedUsage}, {learned: refusedThinking}} {
+		for range 2 {
+			for i, change := range variants {
+				req := hello()
+				req.MaxOutput = 5
+				change(&req)
+				got, err := m.encode(&req, d)
+				if want := encoded(t, req, d); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("variant %d: %s, %v; want %s", i, got, err, want)
+				}
+			}
+		}
+	}
+}
+
 // A request that goes on repeats the bytes of the one before, but for what
 // closes the body.
 func TestRequestsGrowAtTheEnd(t *testing.T) {
