@@ -63,12 +63,12 @@ type Decision struct {
 }
 
 // Removal is why the tool of that name is not permitted.
-func (d *Decision) Removal(name string) (tool.Removal, bool) {
-	i, ok := slices.BinarySearchFunc(d.Removed, name, func(r tool.Removal, n string) int { return cmp.Compare(r.Tool, n) })
+func (dec *Decision) Removal(name string) (tool.Removal, bool) {
+	i, ok := slices.BinarySearchFunc(dec.Removed, name, func(r tool.Removal, n string) int { return cmp.Compare(r.Tool, n) })
 	if !ok {
 		return tool.Removal{}, false
 	}
-	return d.Removed[i], true
+	return dec.Removed[i], true
 }
 
 // Decider decides for the runs of one agent. It is safe for concurrent use.
