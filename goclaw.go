@@ -17,6 +17,7 @@ package goclaw
 
 import (
 	"os"
+	_ "time/tzdata" // zones work where the system has none, as in small containers
 
 	"github.com/goclaw/goclaw/internal/cli"
 	"github.com/goclaw/goclaw/plugin"

@@ -21,8 +21,8 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-// Agent runs turns. All fields are required; an Agent is safe for concurrent
-// use when they are.
+// Agent runs turns. All fields but Cost are required; an Agent is safe for
+// concurrent use when they are.
 type Agent struct {
 	Models  Models
 	Toolbox Toolbox
@@ -30,6 +30,9 @@ type Agent struct {
 	History History
 	Watch   func(Turn) Watch // makes the brake of one run
 	Now     func() time.Time
+	// Cost is what a model call costs in US dollars, nil when that is unknown.
+	// Without it no cost is told.
+	Cost func(llm.Usage, llm.Target) *float64
 }
 
 // Models asks a model, whichever can answer: it picks the target, retries and

@@ -61,6 +61,6 @@ type RunEnd struct {
 	Status Status    `json:"status"`
 	Rounds int       `json:"rounds"`
 	Usage  llm.Usage `json:"usage"`
-	// USD is what the run cost; nil when a price is unknown.
+	// USD is what the run's model calls cost; nil when a price is unknown.
 	USD *float64 `json:"usd,omitempty"`
 }

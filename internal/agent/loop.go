@@ -85,6 +85,8 @@ type loop struct {
 	text    string // the answer so far: text of the last reply
 	rounds  int
 	usage   llm.Usage
+	usd     float64
+	unknown bool // the price of some call
 }
 
 func (l *loop) emit(e Event) {
@@ -115,6 +117,9 @@ func (l *loop) finish(err error) {
 		end.Status, end.Error = Failed, Advice(serr)
 	}
 	e := Event{Type: RunFinished, Text: l.text, End: &RunEnd{Status: end.Status, Rounds: end.Rounds, Usage: end.Usage}}
+	if !l.unknown && l.Cost != nil {
+		e.End.USD = &l.usd
+	}
 	if end.Status == Failed {
 		e.Type, e.Text = RunFailed, end.Error
 	}

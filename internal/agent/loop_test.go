@@ -136,6 +136,13 @@ func loop(m *script, b toolbox, h *history, l agent.Limits) *agent.Agent {
 	return &agent.Agent{
 		Models: m, Toolbox: b, Prompts: prompts{}, History: h, Now: func() time.Time { return time.Unix(0, 0) },
 		Watch: func(agent.Turn) agent.Watch { return agent.NewBrake(l, nil) },
+		Cost: func(u llm.Usage, t llm.Target) *float64 {
+			usd := float64(u.Input + u.Output)
+			if t.Provider != "script" {
+				return nil
+			}
+			return &usd
+		},
 	}
 }
 
@@ -179,6 +186,9 @@ func TestATurnStoresEachStepBeforeTheNext(t *testing.T) {
 		}
 	}
 	last := events[len(events)-1]
+	if last.End.USD == nil || *last.End.USD != 24 {
+		t.Errorf("the cost is %v", last.End.USD)
+	}
 	if last.Text != "done" || last.End.Usage.Input != 20 || last.End.Rounds != 2 {
 		t.Errorf("the end is %+v %+v", last, last.End)
 	}

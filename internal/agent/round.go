@@ -120,9 +120,23 @@ func (l *loop) called(r *Round) error {
 		return err
 	}
 	l.thread.Rounds, l.rounds = r.Number, l.rounds+1
-	l.usage = l.usage.Add(r.Reply.Usage)
+	l.count(r)
 	l.text = r.Reply.Message.Text()
 	return nil
+}
+
+// count adds what r used, and what that cost as far as it is known.
+func (l *loop) count(r *Round) {
+	l.usage = l.usage.Add(r.Reply.Usage)
+	if l.Cost == nil || r.Reply.Usage == (llm.Usage{}) {
+		return
+	}
+	usd := l.Cost(r.Reply.Usage, r.Request.Target)
+	if usd == nil {
+		l.unknown = true
+		return
+	}
+	l.usd += *usd
 }
 
 // Messages is the round as a thread holds it: what joined before the call, the

@@ -67,9 +67,10 @@ func lastGoodFile(home string) string {
 
 // KeepLastGood keeps the content of the file that this configuration was read
 // from, for [LoadOrLastGood]. Call it when the program works with it. A
-// configuration that is itself the last good one is not kept again.
+// configuration that is itself the last good one is not kept again, and one
+// without a file or with an empty one needs no keeping.
 func (c *Config) KeepLastGood() error {
-	if c.Notice != "" {
+	if c.Notice != "" || len(c.raw) == 0 {
 		return nil
 	}
 	file := lastGoodFile(c.Home)

@@ -96,7 +96,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	a.profile = run.Profile{
 		ID: c.ID, Model: c.Model, Workspace: files.Dir(), Skills: runtimeList(c.Skills.Allow),
 		Limits: agent.Limits{Rounds: c.Tools.MaxToolIterations, Hint: c.Tools.LoopGuard.Hint, Stop: c.Tools.LoopGuard.Stop},
-		Loop:   &agent.Agent{Models: g.models.of(c), Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now},
+		Loop:   &agent.Agent{Models: g.models.of(c), Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now, Cost: g.models.set.Cost},
 	}
 	return a, nil
 }

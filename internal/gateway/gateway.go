@@ -114,6 +114,10 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	}
 	g.workspaces = workspace.NewSet()
 	g.pool = pool.New(pool.Options{Workers: c.Tools.Pool.Workers, Queue: c.Tools.Pool.Queue})
+	if err := c.KeepLastGood(); err != nil {
+		// It only matters on the day when the file breaks.
+		log.Warn("configuration not kept for later", "err", err)
+	}
 	g.Runner = run.New(run.Options{Profile: g.Profile, Hold: g.hold, WhileBusy: run.Busy(c.Sessions.WhileBusy)})
 	return g, nil
 }
