@@ -31,7 +31,7 @@ func (a *app) tracesCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printRuns(runs, next)
+				return a.printRuns(g, runs, next)
 			})
 		},
 	}
@@ -43,6 +43,7 @@ func (a *app) tracesCommand() *cobra.Command {
 // trace is a run as it is printed.
 type trace struct {
 	session.Run
+	USD    *float64     `json:"usd,omitempty"` // nil when a price is unknown
 	Rounds []roundTrace `json:"rounds"`
 }
 
@@ -59,9 +60,15 @@ type roundTrace struct {
 	Calls   []tool.Outcome     `json:"calls,omitempty"`
 }
 
-func traceOf(r session.Run) trace {
-	t := trace{Run: r, Rounds: []roundTrace{}}
+func traceOf(g *gateway.Gateway, r session.Run) trace {
+	usd := 0.0
+	t := trace{Run: r, USD: &usd, Rounds: []roundTrace{}}
 	for _, x := range r.Rounds {
+		if c := g.Cost(x.Reply.Usage, x.Request.Target); c != nil && t.USD != nil {
+			usd += *c
+		} else {
+			t.USD = nil
+		}
 		t.Rounds = append(t.Rounds, roundTrace{
 			Number: x.Number, Request: x.Request, Finish: x.Reply.Finish, Usage: x.Reply.Usage, Text: x.Reply.Message.Text(),
 			Started: x.Started, First: x.FirstToken, Replied: x.Replied, Ended: x.Ended, Calls: x.Outcomes,
@@ -70,13 +77,13 @@ func traceOf(r session.Run) trace {
 	return t
 }
 
-func (a *app) printRuns(runs []session.Run, next string) error {
+func (a *app) printRuns(g *gateway.Gateway, runs []session.Run, next string) error {
 	v := struct {
 		Runs []trace `json:"runs"`
 		Next string  `json:"next,omitempty"`
 	}{[]trace{}, next}
 	for _, r := range runs {
-		v.Runs = append(v.Runs, traceOf(r))
+		v.Runs = append(v.Runs, traceOf(g, r))
 	}
 	return a.print(v, func(w io.Writer) error {
 		if len(runs) == 0 {
@@ -84,18 +91,18 @@ func (a *app) printRuns(runs []session.Run, next string) error {
 			return err
 		}
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(t, "RUN\tSESSION\tSTATUS\tMODEL\tROUNDS\tCALLS\tTOKENS IN/CACHED/OUT\tTOOK\tSTARTED\tMESSAGE")
-		for _, r := range runs {
+		fmt.Fprintln(t, "RUN\tSESSION\tSTATUS\tMODEL\tROUNDS\tCALLS\tTOKENS IN/CACHED/OUT\tUSD\tTOOK\tSTARTED\tMESSAGE")
+		for _, r := range v.Runs {
 			calls := 0
 			for _, x := range r.Rounds {
-				calls += len(x.Outcomes)
+				calls += len(x.Calls)
 			}
 			took := "-"
 			if !r.Ended.IsZero() {
 				took = r.Ended.Sub(r.Started).Round(time.Millisecond).String()
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d/%d/%d\t%s\t%s\t%s\n", r.Run, r.Session.ID, r.Status, printable(r.Model), len(r.Rounds), calls,
-				r.Usage.Input, r.Usage.Cached, r.Usage.Output, took, day(r.Started), printable(short(r.Message.Text(), 40)))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d/%d/%d\t%s\t%s\t%s\t%s\n", r.Run.Run, r.Session.ID, r.Status, printable(r.Model), len(r.Rounds), calls,
+				r.Usage.Input, r.Usage.Cached, r.Usage.Output, dollars(r.USD), took, day(r.Started), printable(short(r.Message.Text(), 40)))
 		}
 		if err := t.Flush(); err != nil || next == "" {
 			return err
@@ -103,6 +110,14 @@ func (a *app) printRuns(runs []session.Run, next string) error {
 		_, err := fmt.Fprintf(w, "more: goclaw traces --after %s\n", next)
 		return err
 	})
+}
+
+// dollars is a cost for people.
+func dollars(usd *float64) string {
+	if usd == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", *usd)
 }
 
 func (a *app) trace(cmd *cobra.Command, g *gateway.Gateway, id string) error {
@@ -113,7 +128,7 @@ func (a *app) trace(cmd *cobra.Command, g *gateway.Gateway, id string) error {
 	if len(runs) == 0 {
 		return fmt.Errorf("there is no run %s; see goclaw traces", id)
 	}
-	t := traceOf(runs[0])
+	t := traceOf(g, runs[0])
 	return a.print(t, func(w io.Writer) error {
 		var b strings.Builder
 		writeTrace(&b, t)
@@ -126,6 +141,9 @@ func writeTrace(b *strings.Builder, t trace) {
 	fmt.Fprintf(b, "run %s  session %s  agent %s  %s\n", t.Run.Run, t.Session.ID, t.Session.Agent, t.Status)
 	fmt.Fprintf(b, "  by %s (%s, %s) at %s\n", t.Caller.ID, t.Caller.Role, t.Origin, day(t.Started))
 	fmt.Fprintf(b, "  message: %s\n", short(t.Message.Text(), 200))
+	if t.USD != nil {
+		fmt.Fprintf(b, "  cost: %s USD\n", dollars(t.USD))
+	}
 	if t.Error != "" {
 		fmt.Fprintf(b, "  failed: %s\n", t.Error)
 	}

@@ -175,6 +175,10 @@ func (g *Gateway) Choose(ctx context.Context, agent, model string) (Choice, erro
 	return Choice{Choice: c, Found: model == "" && a.Model == "" && g.Config.AI.Provider == ""}, err
 }
 
+// Cost is what usage of a target costs in US dollars at today's prices, nil
+// when the price is unknown.
+func (g *Gateway) Cost(u llm.Usage, t llm.Target) *float64 { return g.models.set.Cost(u, t) }
+
 // ListModels asks a provider which models it has. It returns nil without an
 // error when the provider can't be asked that.
 func (g *Gateway) ListModels(ctx context.Context, name string) ([]string, error) {
