@@ -235,7 +235,7 @@ var goclaw = policy{
 	goroutines: map[string]string{
 		"internal/agent/run":      "drives each run past its viewers; Close stops the runs and waits",
 		"internal/engine/pool":    "the workers; Close waits for them",
-		"internal/cli":            "Ctrl-C stops a run: the function is withdrawn, or has stopped it, before the command ends",
+		"internal/cli":            "Ctrl-C: the function is withdrawn, or has stopped the run, before the command ends; a read of a terminal that it gave up ends with the process",
 		"internal/guard/process":  "reads a child's output; ends with the child, which is waited for",
 		"internal/provider":       "the timer of a model call's time-outs; it only ends a context and is stopped with the call",
 		"internal/lib/supervisor": "starts what others own and waits for it",

@@ -81,27 +81,59 @@ type app struct {
 // Main runs the command line and returns the exit status.
 func Main(args []string, s Streams, plugins ...plugin.Plugin) int {
 	a := &app{Streams: s, env: config.FromEnviron(), plugins: plugins}
-	root := a.root()
-	root.SetArgs(args)
-	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The second Ctrl-C ends the process, whatever it hangs in.
+	context.AfterFunc(ctx, stop)
+	return a.execute(ctx, args)
+}
+
+// execute runs the command line; the end of ctx is Ctrl-C.
+func (a *app) execute(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
 	status := exitFailed
 	var exit *exitError
-	if errors.As(err, &exit) {
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		// Nothing was begun that could tell more.
+		status, err = exitInterrupted, errors.New("stopped")
+	case errors.As(err, &exit):
 		status = exit.status
 		if exit.err == nil {
 			return status
 		}
 	}
-	fmt.Fprintln(s.Err, "goclaw: "+printable(err.Error()))
+	fmt.Fprintln(a.Err, "goclaw: "+printable(err.Error()))
 	return status
+}
+
+// readAll reads at most limit bytes of standard input, until ctx ends: nobody
+// can call off the read of a terminal, so it is left behind and ends with the
+// process, which has nothing else to do then.
+func (a *app) readAll(ctx context.Context, limit int64) ([]byte, error) {
+	type read struct {
+		data []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(a.In, limit))
+		done <- read{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (a *app) root() *cobra.Command {

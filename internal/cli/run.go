@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -75,7 +74,7 @@ func (a *app) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := a.message(args)
+			text, err := a.message(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -89,13 +88,13 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // message is the person's message: the arguments, or standard input.
-func (a *app) message(args []string) (string, error) {
+func (a *app) message(ctx context.Context, args []string) (string, error) {
 	text := strings.Join(args, " ")
 	if text == "" || text == "-" {
 		if len(args) == 0 && terminal(a.In) {
 			return "", usage("say something: goclaw run \"TEXT\", or pipe the message in")
 		}
-		b, err := io.ReadAll(io.LimitReader(a.In, maxMessage+1))
+		b, err := a.readAll(ctx, maxMessage+1)
 		if err != nil {
 			return "", fmt.Errorf("read the message: %w", err)
 		}

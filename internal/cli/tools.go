@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -162,7 +163,7 @@ func (a *app) toolsInvoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			raw, err := a.arguments(args)
+			raw, err := a.arguments(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -186,13 +187,17 @@ func (a *app) toolsInvoke() *cobra.Command {
 	return cmd
 }
 
+// maxArguments bounds what is read of standard input, in bytes; what is longer
+// is no JSON any more.
+const maxArguments = 64 << 20
+
 // arguments reads --args.
-func (a *app) arguments(args string) (json.RawMessage, error) {
+func (a *app) arguments(ctx context.Context, args string) (json.RawMessage, error) {
 	raw := []byte(args)
 	var err error
 	switch {
 	case args == "-":
-		raw, err = io.ReadAll(a.In)
+		raw, err = a.readAll(ctx, maxArguments)
 	case strings.HasPrefix(args, "@"):
 		raw, err = os.ReadFile(args[1:])
 	}

@@ -105,4 +105,11 @@ func short(s string, n int) string {
 
 // printable makes text from outside safe for a terminal: no escape sequence
 // and no hidden direction of a model or a tool reaches it.
-func printable(s string) string { return visible.Text(s) }
+// A carriage return alone, which would write over what is there, is shown too.
+func printable(s string) string {
+	s = visible.Text(s)
+	if strings.Contains(s, "\r") {
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "␍")
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/goclaw/goclaw/internal/config"
+)
+
+// typing is a person at a terminal who presses Ctrl-C in the middle of a
+// message: the read never returns.
+type typing struct {
+	ctrlC context.CancelFunc
+	end   <-chan struct{}
+}
+
+func (t typing) Read([]byte) (int, error) {
+	t.ctrlC()
+	<-t.end
+	return 0, context.Canceled
+}
+
+func TestCtrlCWhileReading(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"message":   {"run", "-"},
+		"arguments": {"tools", "invoke", "calc", "--args", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			end := make(chan struct{})
+			defer close(end)
+			var out, errs bytes.Buffer
+			a := &app{Streams: Streams{In: typing{cancel, end}, Out: &out, Err: &errs}, env: config.Environ{}}
+			if got := a.execute(ctx, append(args, "--home", t.TempDir())); got != exitInterrupted {
+				t.Errorf("exit status %d, want %d", got, exitInterrupted)
+			}
+			if got := errs.String(); got != "goclaw: stopped\n" || out.Len() > 0 {
+				t.Errorf("said %q and %q", out.String(), got)
+			}
+		})
+	}
+}
+
+// Whatever a command was at when Ctrl-C came, the status says so.
+func TestCtrlCWhileOpening(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	a := &app{Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, env: config.Environ{}}
+	if got := a.execute(ctx, []string{"sessions", "list", "--home", t.TempDir()}); got != exitInterrupted {
+		t.Errorf("exit status %d, want %d: %s", got, exitInterrupted, errs.String())
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a\x1b[31mb":        "a␛[31mb",
+		"shown\rover it":    "shown␍over it", // or what a model said first would be gone from the screen
+		"a line\r\nanother": "a line\nanother",
+		"tab\tstays":        "tab\tstays",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
