@@ -30,6 +30,7 @@ import (
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/plugin"
 )
 
@@ -142,37 +143,93 @@ func (a *app) root() *cobra.Command {
 		Short: "A self-hosted gateway for AI agents",
 		Long: "GoClaw runs AI agents on your own machine: each with a workspace, a model, tools and rules.\n" +
 			"Begin with:  goclaw run \"What is in my workspace?\"",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		// A word that is no command is a mistake, not an argument.
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:           buildVersion(),
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Args:              noWord,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkFlags() },
+		RunE:              help,
 	}
+	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w; see %s --help", err, cmd.CommandPath())
+		hint := ""
+		if cmd.Name() == "set" && strings.Contains(err.Error(), "shorthand") {
+			hint = "; write -- before a value that begins with -"
+		}
+		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&a.home, "home", "", "home folder (default ~/.goclaw, or GOCLAW_HOME)")
-	f.StringVar(&a.agent, "agent", "", "agent id (default the default agent)")
-	f.StringVar(&a.session, "session", "", "session name")
+	f.StringVar(&a.agent, "agent", "", "id of the agent (default the one marked default, else the first)")
+	f.StringVar(&a.session, "session", "", "name of the conversation")
 	f.StringVar(&a.role, "role", "admin", "act as admin or as user")
-	f.StringVar(&a.user, "user", "", "act as this person")
-	f.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default from log.level; warn for one-shot commands)")
-	f.BoolVar(&a.json, "json", false, "print JSON")
-	f.BoolVar(&a.quiet, "quiet", false, "print only what was asked for")
+	f.StringVar(&a.user, "user", "", "act as this person, in their role unless --role is given")
+	f.StringVar(&a.logLevel, "log-level", "", "what is logged on standard error: debug, info, warn or error (default warn)")
+	f.BoolVar(&a.json, "json", false, "print JSON, for programs")
+	f.BoolVar(&a.quiet, "quiet", false, "say nothing on the side: no tools, notices or warnings")
 	root.AddCommand(
 		a.runCommand(), a.toolsCommand(), a.sessionsCommand(), a.tracesCommand(), a.promptCommand(),
 		a.configCommand(), a.usersCommand(), a.doctorCommand(), a.versionCommand(),
 	)
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	for _, c := range commands(root) {
+		if c.HasSubCommands() {
+			c.Args, c.RunE = noWord, help
+		}
 		c.Args = usageArgs(c.Args)
 	}
+	completeFlags(root)
 	return root
+}
+
+// checkFlags holds what every command takes to what it may be.
+func (a *app) checkFlags() error {
+	if _, err := a.caller(); err != nil {
+		return err
+	}
+	_, err := a.level()
+	return err
+}
+
+// completeFlags tells shells what flags may be.
+func completeFlags(root *cobra.Command) {
+	known := map[string][]string{
+		"role":      {string(auth.Admin), string(auth.User)},
+		"log-level": {"debug", "info", "warn", "error"},
+		"origin":    strings.Split(join(tool.Origins), ", "),
+		"format":    {"jsonl", "markdown"},
+	}
+	for _, c := range append(commands(root), root) {
+		for name, values := range known {
+			if c.LocalFlags().Lookup(name) == nil {
+				continue
+			}
+			// The only error is that the flag is told twice.
+			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+		if c.ValidArgsFunction == nil && c.Name() != "validate" {
+			c.ValidArgsFunction = cobra.NoFileCompletions
+		}
+	}
+}
+
+// helpCommand is "help": cobra's own takes any word.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]...", Short: "Print what a command does",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			c, rest, err := cmd.Root().Find(words)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(c, rest[0])
+			}
+			return c.Help()
+		},
+	}
 }
 
 // commands lists all commands below c.
@@ -196,7 +253,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			if errors.As(err, &exit) {
 				return err
 			}
-			return usage("%w; see %s --help", err, cmd.CommandPath())
+			return usage("%w; write: %s; see %s --help", err, strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
 		}
 		return nil
 	}
@@ -204,19 +261,21 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 
 // group is a command that only holds others.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{
-		Use: use, Short: short,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	c := &cobra.Command{Use: use, Short: short}
 	c.AddCommand(subs...)
 	return c
 }
+
+// noWord are the arguments of a command that only holds others: a word that is
+// no command is a mistake.
+func noWord(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 func unknownCommand(cmd *cobra.Command, word string) error {
 	cmd.SuggestionsMinimumDistance = 2
@@ -240,6 +299,24 @@ func (a *app) caller() (auth.Principal, error) {
 	return p, nil
 }
 
+// inRole gives a caller who is named the role of the account, unless --role
+// was given too.
+func (a *app) inRole(cmd *cobra.Command, g *gateway.Gateway, p *auth.Principal) error {
+	if a.user == "" || cmd.Flags().Changed("role") {
+		return nil
+	}
+	account, err := g.Users.Get(cmd.Context(), a.user)
+	if errors.Is(err, auth.ErrUnknown) {
+		a.say("note: there is no person %s; acting as %s, see --role", a.user, p.Role)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.Role = account.Role
+	return nil
+}
+
 // open builds the gateway on the home folder, in this process.
 func (a *app) open(ctx context.Context, demo bool) (*gateway.Gateway, error) {
 	home, err := config.HomeDir(a.home, a.env)
@@ -252,12 +329,17 @@ func (a *app) open(ctx context.Context, demo bool) (*gateway.Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !a.quiet {
-		for _, w := range g.Config.Warnings {
-			fmt.Fprintln(a.Err, "goclaw: warning: "+printable(w.String()))
-		}
-	}
 	return g, nil
+}
+
+// warn tells what is odd in the configuration.
+func (a *app) warn(g *gateway.Gateway) {
+	if a.quiet {
+		return
+	}
+	for _, w := range g.Config.Warnings {
+		fmt.Fprintln(a.Err, "goclaw: warning: "+printable(w.String()))
+	}
 }
 
 // with opens the gateway for f and closes it.
@@ -266,18 +348,32 @@ func (a *app) with(ctx context.Context, f func(*gateway.Gateway) error) (err err
 	if err != nil {
 		return err
 	}
+	a.warn(g)
 	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
 	return f(g)
+}
+
+// level is the least that is logged.
+func (a *app) level() (slog.Level, error) {
+	switch a.logLevel {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "", "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
 }
 
 // logger makes the log of a one-shot command. It is quiet unless asked, so
 // that the answer stands alone.
 func (a *app) logger(c config.Log) (*slog.Logger, error) {
-	level := slog.LevelWarn
-	if a.logLevel != "" {
-		if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
-			return nil, usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
-		}
+	level, err := a.level()
+	if err != nil {
+		return nil, err
 	}
 	if c.Format == "json" {
 		return slog.New(slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level})), nil
@@ -304,6 +400,18 @@ func (a *app) say(format string, args ...any) {
 	if !a.quiet && !a.json {
 		fmt.Fprintln(a.Err, printable(fmt.Sprintf(format, args...)))
 	}
+}
+
+// sameFile reports whether a and b are one file, as after 2>&1.
+func sameFile(a, b any) bool {
+	f, ok := a.(*os.File)
+	g, ok2 := b.(*os.File)
+	if !ok || !ok2 {
+		return false
+	}
+	x, err := f.Stat()
+	y, err2 := g.Stat()
+	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // terminal reports whether w is one.

@@ -59,6 +59,9 @@ func (a *app) promptShow() *cobra.Command {
 			}
 			req.Message = llm.UserMessage(message)
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+					return err
+				}
 				p, err := g.PreviewPrompt(cmd.Context(), req)
 				if err != nil {
 					return err
@@ -94,18 +97,22 @@ func shown(p gateway.PromptPreview) shownPrompt {
 
 func (v shownPrompt) write(w io.Writer, text bool) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "prompt of agent %s for %s: %d bytes, about %d tokens\n\n", v.Agent, v.Target, v.Bytes, v.Tokens)
-	fmt.Fprintln(t, "PLACE\tSECTION\tBYTES\tTOKENS\tSOURCE\t")
+	target := " for " + v.Target.String()
+	if v.Target.Provider == "" {
+		target = " (no model is set up)"
+	}
+	fmt.Fprintf(t, "prompt of agent %s%s: %d bytes, about %d tokens\n\n", v.Agent, target, v.Bytes, v.Tokens)
+	fmt.Fprintln(t, "PLACE\tSECTION\tBYTES\tTOKENS\tSOURCE")
 	for _, s := range v.Sections {
 		mark := ""
 		if s.Changed {
-			mark = "changed since the last turn"
+			mark = "  changed since the last turn"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\n", s.Place, s.Name, s.Bytes, s.Tokens, printable(s.Source), mark)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s%s\n", s.Place, s.Name, s.Bytes, s.Tokens, printable(s.Source), mark)
 	}
-	fmt.Fprintln(t, "\nTOOL\tBYTES\tTOKENS\t")
+	fmt.Fprintln(t, "\nTOOL\tBYTES\tTOKENS")
 	for _, x := range v.Tools {
-		fmt.Fprintf(t, "%s\t%d\t%d\t\n", x.Name, x.Bytes, x.Tokens)
+		fmt.Fprintf(t, "%s\t%d\t%d\n", x.Name, x.Bytes, x.Tokens)
 	}
 	if err := t.Flush(); err != nil || !text {
 		return err

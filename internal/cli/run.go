@@ -62,9 +62,10 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [TEXT]",
 		Short: "Run one turn: the answer streams to standard output",
-		Long: "Run one turn. TEXT is the message; without it, or with -, the message is read from standard input.\n" +
+		Long: "Run one turn. TEXT is the message; without it, or with -, the message is read from standard input (and only then).\n" +
 			"The answer streams to standard output; tools and notices are told on standard error.\n" +
-			"With --session NAME the conversation goes on from turn to turn. With --json every event is a line of JSON.",
+			"With --session NAME the conversation goes on from turn to turn. With --json every event is a line of JSON.\n" +
+			"Exit status: 0 answered, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C; what was done until then is kept.",
 		Example: "  goclaw run \"Which files are in the workspace?\"\n" +
 			"  goclaw run --session report \"And the largest of them?\"\n" +
 			"  git diff | goclaw run - --quiet",
@@ -79,7 +80,7 @@ func (a *app) runCommand() *cobra.Command {
 				return err
 			}
 			req.Message = llm.UserMessage(text)
-			return a.turn(cmd.Context(), req, demo)
+			return a.turn(cmd, req, demo)
 		},
 	}
 	s.add(cmd)
@@ -113,12 +114,17 @@ func (a *app) message(ctx context.Context, args []string) (string, error) {
 // maxMessage bounds a message, in bytes.
 const maxMessage = 1 << 20
 
-func (a *app) turn(ctx context.Context, req run.Request, demo bool) (err error) {
+func (a *app) turn(cmd *cobra.Command, req run.Request, demo bool) (err error) {
+	ctx := cmd.Context()
 	g, err := a.open(ctx, demo)
 	if err != nil {
 		return err
 	}
+	a.warn(g)
 	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+	if err := a.inRole(cmd, g, &req.Caller); err != nil {
+		return err
+	}
 	if err := a.sayChoice(ctx, g, req); err != nil {
 		return err
 	}
@@ -143,7 +149,7 @@ func (a *app) turn(ctx context.Context, req run.Request, demo bool) (err error) 
 		if a.json {
 			return &exitError{status: exitFailed}
 		}
-		return errors.New(last.Text)
+		return fmt.Errorf("%s Go on with: goclaw run --session %s \"TEXT\"", last.Text, r.Session)
 	case last.End != nil && last.End.Status == agent.Stopped:
 		return &exitError{status: exitInterrupted, err: fmt.Errorf("stopped; go on with --session %s", r.Session)}
 	}

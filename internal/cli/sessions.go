@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +23,11 @@ func (a *app) sessionsList() *cobra.Command {
 		Use: "list", Short: "List sessions, the last used first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				list, next, err := g.Sessions.Sessions(cmd.Context(), session.Filter{Agent: a.agent, Limit: limit, After: after})
+				agent, err := a.keptAgent(cmd.Context(), g)
+				if err != nil {
+					return err
+				}
+				list, next, err := g.Sessions.Sessions(cmd.Context(), session.Filter{Agent: agent, Limit: limit, After: after})
 				if err != nil {
 					return err
 				}
@@ -34,7 +37,7 @@ func (a *app) sessionsList() *cobra.Command {
 				}{append([]session.Session{}, list...), next}
 				return a.print(v, func(w io.Writer) error {
 					if len(list) == 0 {
-						_, err := fmt.Fprintln(w, "no sessions yet; begin one with: goclaw run \"TEXT\"")
+						_, err := fmt.Fprintln(w, none("sessions", agent, ""))
 						return err
 					}
 					t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
@@ -45,13 +48,13 @@ func (a *app) sessionsList() *cobra.Command {
 					if err := t.Flush(); err != nil || next == "" {
 						return err
 					}
-					_, err := fmt.Fprintf(w, "more: goclaw sessions list --after %s\n", next)
+					_, err := fmt.Fprintln(w, more(cmd, next))
 					return err
 				})
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many (default 50)")
+	limitFlag(cmd, &limit)
 	cmd.Flags().StringVar(&after, "after", "", "continue a list where it ended")
 	return cmd
 }
@@ -83,8 +86,11 @@ func (a *app) export(cmd *cobra.Command, id, format string) error {
 	if format != "jsonl" && format != "markdown" && format != "md" {
 		return usage("--format is jsonl or markdown, not %q", format)
 	}
+	if a.json && format != "jsonl" {
+		return usage("--json and --format %s exclude each other", format)
+	}
 	return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-		key, err := a.key(g, id)
+		key, err := a.key(cmd.Context(), g, id)
 		if err != nil {
 			return err
 		}
@@ -93,7 +99,7 @@ func (a *app) export(cmd *cobra.Command, id, format string) error {
 		} else {
 			err = session.ExportMarkdown(cmd.Context(), a.Out, g.Sessions, key)
 		}
-		return noSession(err, id)
+		return noSession(err, key)
 	})
 }
 
@@ -103,7 +109,11 @@ func (a *app) sessionsSearch() *cobra.Command {
 		Use: "search WORDS", Short: "Find messages and answers that hold all words", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				hits, err := g.Sessions.Search(cmd.Context(), session.Query{Text: strings.Join(args, " "), Agent: a.agent, ID: a.session, Limit: limit})
+				agent, err := a.keptAgent(cmd.Context(), g)
+				if err != nil {
+					return err
+				}
+				hits, err := g.Sessions.Search(cmd.Context(), session.Query{Text: strings.Join(args, " "), Agent: agent, ID: a.session, Limit: limit})
 				if err != nil {
 					return err
 				}
@@ -122,7 +132,7 @@ func (a *app) sessionsSearch() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many (default 50)")
+	limitFlag(cmd, &limit)
 	return cmd
 }
 
@@ -131,37 +141,22 @@ func (a *app) sessionsDelete() *cobra.Command {
 		Use: "delete SESSION", Short: "Remove a session with all that is kept of it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				key, err := a.key(g, args[0])
+				key, err := a.key(cmd.Context(), g, args[0])
 				if err != nil {
 					return err
 				}
 				if err := g.DeleteSession(cmd.Context(), key); err != nil {
-					return noSession(err, args[0])
+					return noSession(err, key)
 				}
 				a.say("session %s is deleted", args[0])
-				return nil
+				if !a.json {
+					return nil
+				}
+				return a.printJSON(struct {
+					Session session.Key `json:"session"`
+					Deleted bool        `json:"deleted"`
+				}{key, true})
 			})
 		},
 	}
-}
-
-// key is the session that a person means by a name: of the agent that --agent
-// names, else of the default agent.
-func (a *app) key(g *gateway.Gateway, id string) (session.Key, error) {
-	p, err := g.Profile(a.agent)
-	if err != nil {
-		return session.Key{}, err
-	}
-	key := session.Key{Agent: p.ID, ID: id}
-	if err := key.Check(); err != nil {
-		return key, usage("%w", err)
-	}
-	return key, nil
-}
-
-func noSession(err error, id string) error {
-	if errors.Is(err, session.ErrNotFound) {
-		return fmt.Errorf("there is no session %s of this agent; see goclaw sessions list, and --agent for another one's", id)
-	}
-	return err
 }

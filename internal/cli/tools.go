@@ -63,6 +63,9 @@ func (a *app) toolsList() *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+					return err
+				}
 				v, err := surfaceOf(cmd, g, req)
 				if err != nil {
 					return err
@@ -173,6 +176,9 @@ func (a *app) toolsInvoke() *cobra.Command {
 				req.Session = "invoke-" + req.Caller.ID
 			}
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+					return err
+				}
 				look, err := g.Look(cmd.Context(), req)
 				if err != nil {
 					return err
@@ -281,6 +287,9 @@ func (a *app) toolsExplain() *cobra.Command {
 			}
 			req.Message = llm.UserMessage(message)
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+					return err
+				}
 				look, err := g.Look(cmd.Context(), req)
 				if err != nil {
 					return err

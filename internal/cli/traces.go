@@ -27,15 +27,19 @@ func (a *app) tracesCommand() *cobra.Command {
 				if len(args) == 1 {
 					return a.trace(cmd, g, args[0])
 				}
-				runs, next, err := g.Sessions.Runs(cmd.Context(), session.RunFilter{Agent: a.agent, ID: a.session, Limit: limit, After: after, Depth: session.Traced})
+				agent, err := a.keptAgent(cmd.Context(), g)
 				if err != nil {
 					return err
 				}
-				return a.printRuns(g, runs, next)
+				runs, next, err := g.Sessions.Runs(cmd.Context(), session.RunFilter{Agent: agent, ID: a.session, Limit: limit, After: after, Depth: session.Traced})
+				if err != nil {
+					return err
+				}
+				return a.printRuns(cmd, g, agent, runs, next)
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many (default 50)")
+	limitFlag(cmd, &limit)
 	cmd.Flags().StringVar(&after, "after", "", "continue a list where it ended")
 	return cmd
 }
@@ -77,7 +81,7 @@ func traceOf(g *gateway.Gateway, r session.Run) trace {
 	return t
 }
 
-func (a *app) printRuns(g *gateway.Gateway, runs []session.Run, next string) error {
+func (a *app) printRuns(cmd *cobra.Command, g *gateway.Gateway, agent string, runs []session.Run, next string) error {
 	v := struct {
 		Runs []trace `json:"runs"`
 		Next string  `json:"next,omitempty"`
@@ -87,7 +91,7 @@ func (a *app) printRuns(g *gateway.Gateway, runs []session.Run, next string) err
 	}
 	return a.print(v, func(w io.Writer) error {
 		if len(runs) == 0 {
-			_, err := fmt.Fprintln(w, "no runs yet; begin one with: goclaw run \"TEXT\"")
+			_, err := fmt.Fprintln(w, none("runs", agent, a.session))
 			return err
 		}
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
@@ -107,7 +111,7 @@ func (a *app) printRuns(g *gateway.Gateway, runs []session.Run, next string) err
 		if err := t.Flush(); err != nil || next == "" {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "more: goclaw traces --after %s\n", next)
+		_, err := fmt.Fprintln(w, more(cmd, next))
 		return err
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -51,15 +53,24 @@ func (a *app) usersAdd() *cobra.Command {
 
 func (a *app) usersToken() *cobra.Command {
 	var note string
-	var expires time.Duration
+	var expires string
 	cmd := &cobra.Command{
 		Use: "token NAME", Short: "Make an API token for a person and print it once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var life time.Duration
+			if cmd.Flags().Changed("expires") {
+				var ok bool
+				if life, ok = span(expires); !ok {
+					return usage("--expires is a time such as 12h or 30d, not %q", expires)
+				}
+			}
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
 				secret, t := auth.NewToken()
 				t.User, t.Note, t.Created = args[0], note, time.Now().UTC()
-				if expires > 0 {
-					t.Expires = t.Created.Add(expires)
+				until := "for ever"
+				if life > 0 {
+					t.Expires = t.Created.Add(life)
+					until = "until " + day(t.Expires)
 				}
 				err := g.Users.AddToken(cmd.Context(), t)
 				if errors.Is(err, auth.ErrUnknown) {
@@ -68,7 +79,7 @@ func (a *app) usersToken() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				a.say("this token is shown once and not kept; id %s", t.ID)
+				a.say("this token is shown once and not kept; id %s, valid %s", t.ID, until)
 				v := struct {
 					auth.Token
 					Secret string `json:"token"`
@@ -81,7 +92,7 @@ func (a *app) usersToken() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&note, "note", "", "what the token is for")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "how long it is valid, such as 720h (default for ever)")
+	cmd.Flags().StringVar(&expires, "expires", "", "how long it is valid, such as 12h or 30d (default for ever)")
 	return cmd
 }
 
@@ -112,6 +123,16 @@ func (a *app) usersList() *cobra.Command {
 			})
 		},
 	}
+}
+
+// span reads a time above zero as the configuration writes it, days too.
+func span(s string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err == nil && n > 0
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil && d > 0
 }
 
 // day is a time for a table, in the person's zone.

@@ -24,6 +24,11 @@ func buildVersion() string {
 	return "development"
 }
 
+// versionLine is what people are shown of it.
+func versionLine() string {
+	return fmt.Sprintf("goclaw %s (%s, %s/%s)", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
@@ -34,7 +39,7 @@ func (a *app) versionCommand() *cobra.Command {
 				Platform string `json:"platform"`
 			}{buildVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			return a.print(v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "goclaw %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+				_, err := fmt.Fprintln(w, versionLine())
 				return err
 			})
 		},
