@@ -14,11 +14,14 @@ import (
 // view prints the events of a run for a person, or as JSONL.
 type view struct {
 	*app
+	mixed bool                 // what goes to standard output and to standard error ends up in one place
 	open  bool                 // the text on standard output doesn't end with a line break
 	began map[string]time.Time // by call id
 }
 
-func newView(a *app) *view { return &view{app: a, began: map[string]time.Time{}} }
+func newView(a *app) *view {
+	return &view{app: a, mixed: terminal(a.Out) || sameFile(a.Out, a.Err), began: map[string]time.Time{}}
+}
 
 // show prints one event. Its error is one of writing standard output.
 func (v *view) show(e agent.Event) error {
@@ -61,12 +64,13 @@ func (v *view) line() error {
 }
 
 // aside says something between the lines of the answer. Standard output and
-// standard error are often the same terminal, so the line is ended first.
+// standard error are often the same terminal or file; then the line is ended
+// first.
 func (v *view) aside(format string, args ...any) {
 	if v.quiet {
 		return
 	}
-	if v.open && terminal(v.Out) {
+	if v.open && v.mixed {
 		// An error of standard output comes up at the next chunk.
 		_ = v.line()
 	}
