@@ -3,7 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/config"
@@ -69,5 +73,17 @@ func TestPrintable(t *testing.T) {
 		if got := printable(in); got != want {
 			t.Errorf("printable(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestHomeFix(t *testing.T) {
+	t.Parallel()
+	_, err := os.ReadDir("/nowhere")
+	if got := homeFix("/home/x", err); got != "" {
+		t.Errorf("a missing folder: %q", got)
+	}
+	err = fmt.Errorf("open the state database: %w", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES})
+	if got := homeFix("/home/x", err); got != "act as the owner of /home/x, or set GOCLAW_HOME to a folder of your own" {
+		t.Errorf("somebody else's folder: %q", got)
 	}
 }

@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +40,11 @@ func (a *app) configValidate() *cobra.Command {
 			}
 			if len(args) == 1 {
 				o.File = args[0]
+			}
+			if len(args) == 1 {
+				if _, err := os.Stat(args[0]); err != nil {
+					return err
+				}
 			}
 			c, err := config.Load(o)
 			report := validation{File: o.File, Valid: err == nil}
@@ -102,10 +111,21 @@ func (v *validation) text(w io.Writer) error {
 	verdict := "is valid"
 	if !v.Valid {
 		verdict = "can't be used"
+	} else if !exists(v.File) {
+		_, err := fmt.Fprintln(w, defaultsHold(v.File))
+		return err
 	}
 	_, err := fmt.Fprintf(w, "%s %s\n", v.File, verdict)
 	return err
 }
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// defaultsHold says so of a configuration that nobody has written yet.
+func defaultsHold(file string) string { return "there is no " + file + ": the defaults hold" }
 
 func (a *app) configSchema() *cobra.Command {
 	return &cobra.Command{
@@ -120,10 +140,11 @@ func (a *app) configSchema() *cobra.Command {
 func (a *app) configGet() *cobra.Command {
 	var where bool
 	cmd := &cobra.Command{
-		Use: "get KEY", Short: "Print the value of a key as it is in force; secrets are masked",
+		Use: "get [KEY]", Short: "Print the value of a key, or all, as it is in force; secrets are masked",
 		Example: "  goclaw config get tools.pool.workers\n  goclaw config get --where 'agents.list[main].model'",
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			key := strings.Join(args, "")
 			o, err := a.configOptions()
 			if err != nil {
 				return err
@@ -132,7 +153,7 @@ func (a *app) configGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := c.Get(args[0])
+			s, err := c.Get(key)
 			if err != nil {
 				return err
 			}
@@ -158,9 +179,11 @@ func (a *app) configGet() *cobra.Command {
 func (a *app) configSet() *cobra.Command {
 	return &cobra.Command{
 		Use: "set KEY VALUE", Short: "Write a key to config.yaml; comments, blank lines and order stay",
-		Long:    "Write a key to config.yaml. VALUE is read as YAML. The changed file is checked before it replaces the old one.",
-		Example: "  goclaw config set ai.provider ollama\n  goclaw config set 'agents.list[writer].tools.deny' '[shell, \"git*\"]'",
-		Args:    cobra.ExactArgs(2),
+		Long: "Write a key to config.yaml. VALUE is read as YAML; put -- before one that begins with -.\n" +
+			"The changed file is checked before it replaces the old one.",
+		Example: "  goclaw config set ai.provider ollama\n  goclaw config set ai.providers.local.base_url http://127.0.0.1:8000/v1\n" +
+			"  goclaw config set 'agents.list[main].tools.deny' '[file_delete, \"file_m*\"]'",
+		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o, err := a.configOptions()
 			if err != nil {
@@ -169,8 +192,7 @@ func (a *app) configSet() *cobra.Command {
 			if err := config.Set(o, args[0], args[1]); err != nil {
 				return err
 			}
-			a.say("%s is set", args[0])
-			return nil
+			return a.changed(o, args[0], "%s is set", true)
 		},
 	}
 }
@@ -188,11 +210,48 @@ func (a *app) configUnset() *cobra.Command {
 				return err
 			}
 			if !was {
-				a.say("%s was not written", args[0])
-				return nil
+				return a.changed(o, args[0], "%s was not written", false)
 			}
-			a.say("%s is removed", args[0])
-			return nil
+			return a.changed(o, args[0], "%s is removed", true)
 		},
 	}
+}
+
+// changed tells what "config set" and "config unset" did, and what still
+// stands against it: faults elsewhere in the file, or a variable of the
+// environment that is in force in place of the key.
+func (a *app) changed(o config.Options, key, format string, did bool) error {
+	v := struct {
+		Key        string `json:"key"`
+		File       string `json:"file"`
+		Changed    bool   `json:"changed"`
+		Faults     int    `json:"faults,omitempty"`
+		Overridden string `json:"overridden_by,omitempty"`
+	}{Key: key, File: filepath.Join(o.Home, config.FileName), Changed: did}
+	c, err := config.Load(o)
+	var faults config.Faults
+	switch {
+	case errors.As(err, &faults):
+		v.Faults = len(faults)
+	case err != nil:
+		return err
+	default:
+		if s, err := c.Get(key); err == nil {
+			v.Overridden = s.Pos.Env
+		}
+	}
+	a.say(format, key)
+	if v.Overridden != "" {
+		a.say("note: %s of the environment is in force in its place", v.Overridden)
+	}
+	switch {
+	case v.Faults == 1:
+		a.say("note: 1 fault is left; see goclaw config validate")
+	case v.Faults > 1:
+		a.say("note: %d faults are left; see goclaw config validate", v.Faults)
+	}
+	if a.json {
+		return a.printJSON(v)
+	}
+	return nil
 }

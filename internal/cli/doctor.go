@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -82,12 +81,12 @@ func (a *app) examine(ctx context.Context, offline bool) []finding {
 		}
 		return out
 	case err != nil:
-		return append(out, finding{"configuration", isFault, err.Error(), ""})
+		return append(out, finding{"configuration", isFault, err.Error(), homeFix(home, err)})
 	}
 	out = append(out, examineConfig(c)...)
 	g, err := a.open(ctx, false)
 	if err != nil {
-		return append(out, finding{"state", isFault, err.Error(), "see " + filepath.Join(home, "state.db")})
+		return append(out, finding{"state", isFault, err.Error(), homeFix(home, err)})
 	}
 	out = append(out, finding{Check: "state", Status: isOK, Detail: "the database opens and its schema is current"})
 	out = append(out, examineAgents(ctx, g, offline)...)
@@ -95,6 +94,15 @@ func (a *app) examine(ctx context.Context, offline bool) []finding {
 		out = append(out, finding{"state", isFault, err.Error(), ""})
 	}
 	return out
+}
+
+// homeFix is what to do about an error of a file in the home folder. Other
+// errors of the state database say it themselves.
+func homeFix(home string, err error) string {
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Sprintf("act as the owner of %s, or set GOCLAW_HOME to a folder of your own", home)
+	}
+	return ""
 }
 
 func examineHome(home string) []finding {
@@ -120,7 +128,10 @@ func examineConfig(c *config.Config) []finding {
 	for _, p := range c.NotActedOn(gateway.ActedOn) {
 		out = append(out, finding{"configuration", isWarning, p.String() + ": set, not acted on by this version", ""})
 	}
-	if len(out) == 0 {
+	switch {
+	case !exists(c.File):
+		out = append(out, finding{"configuration", isOK, defaultsHold(c.File), ""})
+	case len(out) == 0:
 		out = append(out, finding{"configuration", isOK, c.File, ""})
 	}
 	return out
@@ -152,7 +163,8 @@ func examineModel(ctx context.Context, g *gateway.Gateway, c config.Agent, offli
 	check := "model " + c.ID
 	choice, err := g.Choose(ctx, c.ID, "")
 	if err != nil {
-		return finding{check, isFault, err.Error(), "set the key of a provider, start Ollama, or write ai.provider"}
+		// The error names what to set.
+		return finding{check, isFault, err.Error(), ""}
 	}
 	name := choice.Provider + "/" + choice.Model
 	if offline {
@@ -165,7 +177,7 @@ func examineModel(ctx context.Context, g *gateway.Gateway, c config.Agent, offli
 	case errors.Is(err, errors.ErrUnsupported):
 		return finding{check, isOK, name + ": " + choice.Why, ""}
 	case err != nil:
-		return finding{check, isFault, fmt.Sprintf("%s can't be asked: %v", name, err), fmt.Sprintf("check ai.providers.%s", choice.Provider)}
+		return finding{check, isFault, fmt.Sprintf("%s can't be asked: %v", name, err), fmt.Sprintf("check base_url and api_key of ai.providers.%s, and that the server runs", choice.Provider)}
 	case models != nil && !listsModel(models, choice.Model):
 		return finding{check, isWarning, fmt.Sprintf("%s answers, but doesn't list the model %s", choice.Provider, choice.Model), fmt.Sprintf("set ai.providers.%s.model to one of: %s", choice.Provider, short(strings.Join(models, ", "), 200))}
 	}
