@@ -126,7 +126,7 @@ func examineConfig(c *config.Config) []finding {
 		out = append(out, finding{"configuration", isWarning, w.String(), ""})
 	}
 	for _, p := range c.NotActedOn(gateway.ActedOn) {
-		out = append(out, finding{"configuration", isWarning, p.String() + ": set, not acted on by this version", ""})
+		out = append(out, finding{"configuration", isWarning, p.String() + ": set, not acted on by this version", "nothing to do; it is kept for a version that does"})
 	}
 	switch {
 	case !exists(c.File):
@@ -143,7 +143,7 @@ func examineAgents(ctx context.Context, g *gateway.Gateway, offline bool) []find
 		check := "agent " + c.ID
 		agent, err := g.Agent(c.ID)
 		if err != nil {
-			out = append(out, finding{check, isFault, err.Error(), ""})
+			out = append(out, finding{check, isFault, err.Error(), "look at its workspace, " + c.Workspace})
 			continue
 		}
 		cat := agent.Registry.Catalog()
@@ -163,8 +163,11 @@ func examineModel(ctx context.Context, g *gateway.Gateway, c config.Agent, offli
 	check := "model " + c.ID
 	choice, err := g.Choose(ctx, c.ID, "")
 	if err != nil {
-		// The error names what to set.
-		return finding{check, isFault, err.Error(), ""}
+		fix := "correct ai.provider, or the model of the agent"
+		if errors.Is(err, config.ErrNoProvider) {
+			fix = "set the key of a provider, start Ollama, or write ai.provider"
+		}
+		return finding{check, isFault, err.Error(), fix}
 	}
 	name := choice.Provider + "/" + choice.Model
 	if offline {
