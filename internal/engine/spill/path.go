@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func (q *results) add(text string) bool {
 
 func (r *reader) jq(ctx context.Context, query string, out *results) error {
 	if r.doc.Type == JSON {
-		q, err := jq.Compile(query)
+		q, err := jq.Compile(query, jq.Options{})
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (r *reader) jq(ctx context.Context, query string, out *results) error {
 		if err != nil {
 			return err
 		}
-		return r.runJQ(ctx, q, v, nil, out)
+		return runJQ(ctx, q, jq.Each(v), nil, out)
 	}
 	return r.jqLines(ctx, query, out)
 }
@@ -126,40 +127,37 @@ func (r *reader) jq(ctx context.Context, query string, out *results) error {
 // jqLines runs the query on each object of JSON lines, as jq does; when it
 // names $all it runs once, on the array of all objects.
 func (r *reader) jqLines(ctx context.Context, query string, out *results) error {
-	q, err := jq.Compile(query, "$all")
+	q, err := jq.Compile(query, jq.Options{Variables: []string{"$all"}})
 	if err != nil {
 		return err
 	}
-	var all []any
-	whole := strings.Contains(query, "$all")
-	for line := range lineObjects(trimFront(r.doc.Text)) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	objects := func(yield func(any, error) bool) {
+		for line := range lineObjects(trimFront(r.doc.Text)) {
+			v, err := jq.Decode(line)
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
 		}
-		v, err := jq.Decode(line)
+	}
+	if !strings.Contains(query, "$all") {
+		return runJQ(ctx, q, objects, []any{nil}, out)
+	}
+	var all []any
+	for v, err := range objects {
 		if err != nil {
 			return err
 		}
-		if whole {
-			all = append(all, v)
-			continue
-		}
-		if err := r.runJQ(ctx, q, v, []any{nil}, out); err != nil {
-			return err
-		}
-		if out.more || out.last > 0 && out.count > out.last {
-			return nil
-		}
+		all = append(all, v)
 	}
-	if whole {
-		return r.runJQ(ctx, q, all, []any{all}, out)
-	}
-	return nil
+	return runJQ(ctx, q, jq.Each(all), []any{all}, out)
 }
 
-func (r *reader) runJQ(ctx context.Context, q *jq.Query, v any, variables []any, out *results) error {
+func runJQ(ctx context.Context, q *jq.Query, input iter.Seq2[any, error], variables []any, out *results) error {
 	var encodeErr error
-	err := q.Run(ctx, v, variables, func(v any) bool {
+	err := q.Run(ctx, input, variables, func(v any) bool {
 		text, err := jq.Encode(v)
 		if err != nil {
 			encodeErr = err

@@ -359,11 +359,11 @@ func TestPathErrors(t *testing.T) {
 	all["deep_html"] = "<!doctype html>" + strings.Repeat("<div>", 5000)
 	for _, tt := range []struct{ name, query, want string }{
 		{"json_array", "", "needs a query"},
-		{"json_array", ".[", "not in jq's language"},
+		{"json_array", ".[", "jq: the query ends too early, at position 3"},
 		{"json_array", ".a", "expected an object"},
 		{"json_array", "[range(1e9)]", "the query"},
 		{"json_array", `"x" * 1e9`, "too large"},
-		{"json_array", "env.HOME, input", "not available"},
+		{"json_array", "env.HOME, debug(1)", "not defined: debug/1"},
 		{"jsonl", ".[0]", "$all"},
 		{"html", "p[", "no CSS selector"},
 		{"html", "p:has(a:has(b))", "once"},

@@ -2,291 +2,496 @@ package jq
 
 import (
 	"fmt"
-	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/itchyny/gojq"
 )
 
-// rule says which check a call of a function needs.
-type rule uint8
-
-const (
-	free    rule = iota // in proportion to one instruction
-	whole               // works on all of its input and arguments
-	pairing             // compares all of its input with all of its argument
-	joining             // join
-	regex               // the first argument is a regular expression
-	index               // the first argument is an index
-	path                // the first argument is a path
-	rows                // transpose
-	letters             // takes a string apart
-	refused             // can't be checked, or has no meaning here
-)
-
-// rules has the functions that are not free.
-var rules = map[string]rule{
-	"tojson": whole, "tostring": whole, "format": whole, "add": whole, "flatten": whole, "implode": whole, "error": whole,
-	"sort": whole, "sort_by": whole, "group_by": whole, "unique": whole, "unique_by": whole, "bsearch": whole,
-	"min": whole, "min_by": whole, "max": whole, "max_by": whole, "IN": whole, "INDEX": whole, "JOIN": whole,
-	"from_entries": whole, "with_entries": whole, "delpaths": whole, "combinations": whole,
-
-	"contains": pairing, "inside": pairing, "index": pairing, "rindex": pairing, "indices": pairing,
-	"join":      joining,
-	"transpose": rows,
-	"explode":   letters,
-
-	"test": regex, "match": regex, "capture": regex, "scan": regex, "split": regex, "splits": regex, "sub": regex, "gsub": regex,
-
-	"nth":     index,
-	"setpath": path, "getpath": path,
-
-	"fromstream": refused, "truncate_stream": refused, "halt_error": refused,
-	"input": refused, "inputs": refused, "debug": refused, "stderr": refused,
-}
-
 // guard rewrites a query so that nothing in it goes without the check it needs.
 func guard(tree *gojq.Query) error {
 	g := guarding{}
-	g.walk(reflect.ValueOf(tree))
+	g.query(tree)
 	return g.err
 }
 
 type guarding struct {
-	err error
+	defined []string // functions of the query's own, as name/arity, that are in scope
+	err     error
 }
 
-// walk rewrites the parts of v, then v. The tree's types are many and all plain,
-// so it goes by reflection; what it makes itself it doesn't walk again.
-func (g *guarding) walk(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		g.walk(v.Elem())
-		switch e := v.Interface().(type) {
-		case *gojq.Query:
-			g.query(e)
-		case *gojq.Term:
-			g.term(e)
-		case *gojq.String:
-			g.text(e)
-		case *gojq.Index:
-			g.index(e)
-		case *gojq.FuncDef:
-			g.name(e.Name)
-			for _, name := range e.Args {
-				g.name(name)
-			}
-		case *gojq.Pattern:
-			g.name(e.Name)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			g.walk(v.Index(i))
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			g.walk(v.Field(i))
-		}
+func (g *guarding) fail(form string, args ...any) {
+	if g.err == nil {
+		g.err = fmt.Errorf(form, args...)
 	}
 }
 
 // name refuses names of the interpreter's own functions and of the checks.
 func (g *guarding) name(name string) {
-	if g.err == nil && strings.HasPrefix(strings.TrimPrefix(name, "$"), "_") {
-		g.err = fmt.Errorf("the jq query uses the name %s; names that begin with _ are not available", name)
+	if strings.HasPrefix(strings.TrimPrefix(name, "$"), "_") {
+		g.fail("names that begin with _ are reserved: %s", clip(name))
 	}
 }
 
-// query guards the operators.
+// variable is the same where only a name with $ is one of a variable.
+func (g *guarding) variable(name string) {
+	if strings.HasPrefix(name, "$") {
+		g.name(name)
+	}
+}
+
+func arity(name string, n int) string { return name + "/" + strconv.Itoa(n) }
+
 func (g *guarding) query(q *gojq.Query) {
+	if q == nil {
+		return
+	}
+	if len(q.Imports) > 0 || q.Meta != nil {
+		g.fail("modules are not available")
+	}
+	outside := len(g.defined)
+	for _, f := range q.FuncDefs {
+		g.name(f.Name)
+		g.defined = append(g.defined, arity(f.Name, len(f.Args)))
+		before := len(g.defined)
+		for _, arg := range f.Args {
+			g.name(arg)
+			g.defined = append(g.defined, arity(strings.TrimPrefix(arg, "$"), 0))
+		}
+		g.query(f.Body)
+		g.defined = g.defined[:before]
+	}
+	g.patterns(q.Patterns)
+	g.term(q.Term)
+	g.query(q.Left)
+	g.query(q.Right)
+	g.operator(q)
+	g.defined = g.defined[:outside]
+}
+
+func (g *guarding) patterns(patterns []*gojq.Pattern) {
+	for _, p := range patterns {
+		g.variable(p.Name)
+		g.patterns(p.Array)
+		for _, o := range p.Object {
+			g.variable(o.Key)
+			g.text(o.KeyString)
+			if o.KeyQuery != nil {
+				g.query(o.KeyQuery)
+				o.KeyQuery = pipe(paren(o.KeyQuery), call("_index"))
+			}
+			if o.Val != nil {
+				g.patterns([]*gojq.Pattern{o.Val})
+			}
+		}
+	}
+}
+
+// operator guards what joins two queries. The interpreter evaluates the right
+// one first, and for each of its results the left one; so do the variables.
+func (g *guarding) operator(q *gojq.Query) {
 	left, right, op := q.Left, q.Right, q.Op
-	a, b := variable("$__a"), variable("$__b")
 	check := ""
 	switch op {
 	case gojq.OpAdd:
-		if isNumeral(left) || isNumeral(right) {
-			return
-		}
-		check = "_sum"
-	case gojq.OpMul:
-		check = "_product"
-	case gojq.OpSub:
-		if isNumeral(left) || isNumeral(right) {
-			return
-		}
-		q.Left, q.Op, q.Patterns = right, gojq.OpPipe, bindTo("$__b")
-		q.Right = &gojq.Query{
-			Left: left, Op: gojq.OpPipe, Patterns: bindTo("$__a"),
-			Right: pipe(a, pipe(call("_pairs", b), &gojq.Query{Left: a, Op: gojq.OpSub, Right: b})),
+		if !isNumber(left) && !isNumber(right) {
+			g.whole(q, func(sum *gojq.Query) *gojq.Query { return pipe(sum, call("_made")) })
 		}
 		return
-	case gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe:
-		if isLiteral(left) || isLiteral(right) {
-			return
-		}
-		check = "_both"
-	case gojq.OpUpdateAdd, gojq.OpUpdateMul, gojq.OpUpdateSub:
+	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAlt, gojq.OpUpdateMod:
+		g.whole(q, func(update *gojq.Query) *gojq.Query { return pipe(call("_outer"), update) })
+		return
+	case gojq.OpUpdateAdd, gojq.OpUpdateMul, gojq.OpUpdateSub, gojq.OpUpdateDiv:
 		g.update(q)
 		return
+	case gojq.OpSub:
+		if isNumber(left) || isNumber(right) {
+			return
+		}
+		check = "_pairs"
+	case gojq.OpMul:
+		check = "_product"
+	case gojq.OpDiv:
+		if isNumber(left) || isNumber(right) {
+			return
+		}
+		check = "_quotient"
+	case gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe:
+		if isScalar(left) || isScalar(right) {
+			return
+		}
+		check = "_compare"
 	default:
 		return
 	}
-	q.Left, q.Op, q.Patterns = right, gojq.OpPipe, bindTo("$__b")
-	q.Right = &gojq.Query{
-		Left: left, Op: gojq.OpPipe, Patterns: bindTo("$__a"),
-		Right: pipe(call(check, a, b), &gojq.Query{Left: a, Op: op, Right: b}),
+	if isNumber(right) {
+		q.Left = paren(pipe(paren(left), call(check, identity(), right)))
+		return
 	}
+	if isNumber(left) {
+		q.Right = paren(pipe(paren(right), call(check, left, identity())))
+		return
+	}
+	a, b := call("$__a"), call("$__b")
+	q.Left, q.Op, q.Patterns = paren(right), gojq.OpPipe, bind("$__b")
+	q.Right = &gojq.Query{Left: paren(left), Op: gojq.OpPipe, Patterns: bind("$__a"),
+		Right: pipe(call(check, a, b), &gojq.Query{Left: a, Op: op, Right: b})}
+}
+
+// whole makes of q what change makes of it, definitions aside.
+func (g *guarding) whole(q *gojq.Query, change func(*gojq.Query) *gojq.Query) {
+	plain := *q
+	plain.FuncDefs = nil
+	defs := q.FuncDefs
+	*q = *change(&plain)
+	q.FuncDefs = defs
 }
 
 // update makes of l += r what it means: r as $b | l |= (. + $b), guarded.
 func (g *guarding) update(q *gojq.Query) {
 	left, right := q.Left, q.Right
-	here, b := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity}}, variable("$__b")
+	here, b := identity(), call("$__b")
 	var change *gojq.Query
 	switch q.Op {
 	case gojq.OpUpdateAdd:
-		change = pipe(call("_sum", here, b), &gojq.Query{Left: here, Op: gojq.OpAdd, Right: b})
+		change = pipe(&gojq.Query{Left: here, Op: gojq.OpAdd, Right: b}, call("_made"))
 	case gojq.OpUpdateMul:
 		change = pipe(call("_product", here, b), &gojq.Query{Left: here, Op: gojq.OpMul, Right: b})
+	case gojq.OpUpdateDiv:
+		change = pipe(call("_quotient", here, b), &gojq.Query{Left: here, Op: gojq.OpDiv, Right: b})
 	default:
-		change = pipe(call("_pairs", b), &gojq.Query{Left: here, Op: gojq.OpSub, Right: b})
+		change = pipe(call("_pairs", here, b), &gojq.Query{Left: here, Op: gojq.OpSub, Right: b})
 	}
-	q.Left, q.Op, q.Patterns = right, gojq.OpPipe, bindTo("$__b")
-	q.Right = &gojq.Query{Left: left, Op: gojq.OpModify, Right: change}
+	q.Left, q.Op, q.Patterns = paren(right), gojq.OpPipe, bind("$__b")
+	q.Right = pipe(call("_outer"), &gojq.Query{Left: left, Op: gojq.OpModify, Right: paren(change)})
 }
 
-// term guards calls and formats.
 func (g *guarding) term(t *gojq.Term) {
+	if t == nil {
+		return
+	}
+	g.index(t.Index)
+	for _, s := range t.SuffixList {
+		g.index(s.Index)
+	}
+	g.text(t.Str)
+	g.query(t.Query)
+	if t.Unary != nil {
+		g.term(t.Unary.Term)
+	}
+	if t.Object != nil {
+		for _, kv := range t.Object.KeyVals {
+			g.variable(kv.Key)
+			g.text(kv.KeyString)
+			g.query(kv.KeyQuery)
+			g.query(kv.Val)
+		}
+	}
+	if t.Array != nil {
+		g.query(t.Array.Query)
+	}
+	g.control(t)
 	switch t.Type {
+	case gojq.TermTypeNumber:
+		if len(t.Number) > maxDigits {
+			g.fail("a number has more than %d digits", maxDigits)
+		}
 	case gojq.TermTypeFormat:
 		if t.Str == nil {
-			g.replace(t, pipe(call("_small"), &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format}}))
+			replace(t, pipe(call("_render"), &gojq.Query{Term: &gojq.Term{Type: t.Type, Format: t.Format}}))
 		}
+	case gojq.TermTypeRecurse:
+		replace(t, pipe(call("_outer"), &gojq.Query{Term: &gojq.Term{Type: t.Type}}))
 	case gojq.TermTypeFunc:
 		g.function(t)
-	case gojq.TermTypeNumber:
-		if len(t.Number) > maxDigits && g.err == nil {
-			g.err = fmt.Errorf("the jq query has a number of %d digits", len(t.Number))
+	}
+	suffixes(t)
+}
+
+// control guards the parts of what steers a query.
+func (g *guarding) control(t *gojq.Term) {
+	if t.If != nil {
+		g.query(t.If.Cond)
+		g.query(t.If.Then)
+		for _, e := range t.If.Elif {
+			g.query(e.Cond)
+			g.query(e.Then)
 		}
+		g.query(t.If.Else)
+	}
+	if t.Try != nil {
+		g.query(t.Try.Body)
+		g.query(t.Try.Catch)
+	}
+	if t.Reduce != nil {
+		g.query(t.Reduce.Query)
+		g.patterns(t.Reduce.Patterns)
+		g.query(t.Reduce.Start)
+		g.query(t.Reduce.Update)
+	}
+	if t.Foreach != nil {
+		g.query(t.Foreach.Query)
+		g.patterns(t.Foreach.Patterns)
+		g.query(t.Foreach.Start)
+		g.query(t.Foreach.Update)
+		g.query(t.Foreach.Extract)
+	}
+	if t.Label != nil {
+		g.query(t.Label.Body)
 	}
 }
 
+// suffixes puts the checks before a suffix that iterates or takes a slice.
+func suffixes(t *gojq.Term) {
+	if t.Type == gojq.TermTypeIndex && t.Index.IsSlice {
+		t.SuffixList = slices.Insert(t.SuffixList, 0, &gojq.Suffix{Index: t.Index})
+		*t = gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: t.SuffixList}
+	}
+	for i := 0; i < len(t.SuffixList); i++ {
+		check := ""
+		switch s := t.SuffixList[i]; {
+		case s.Iter:
+			check = "_outer"
+		case s.Index != nil && s.Index.IsSlice:
+			check = "_slice"
+		default:
+			continue
+		}
+		inner, rest := *t, t.SuffixList[i:]
+		inner.SuffixList = slices.Clone(t.SuffixList[:i])
+		*t = gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &inner}, call(check)), SuffixList: slices.Clone(rest)}
+		i = 0
+	}
+}
+
+// function guards the call of a function that isn't one of the query's own.
 func (g *guarding) function(t *gojq.Term) {
 	f := t.Func
+	for _, arg := range f.Args {
+		g.query(arg)
+	}
 	g.name(f.Name)
+	if f.Name[0] == '$' || slices.Contains(g.defined, arity(f.Name, len(f.Args))) {
+		return
+	}
 	plain := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: f}}
-	switch rules[f.Name] {
-	case refused:
-		if g.err == nil {
-			g.err = fmt.Errorf("the jq function %s is not available", f.Name)
-		}
-	case whole:
-		for i, arg := range f.Args {
-			f.Args[i] = pipe(arg, call("_small"))
-		}
-		g.replace(t, pipe(call("_small"), plain))
-	case rows:
-		g.replace(t, pipe(call("_rows"), plain))
-	case letters:
-		g.replace(t, pipe(call("_letters"), plain))
-	case pairing:
-		g.first(t, "_pairs")
-	case joining:
-		g.first(t, "_join")
-	case regex:
-		if f.Name == "split" && len(f.Args) == 1 { // by a plain string
-			g.replace(t, pipe(call("_letters"), plain))
-			return
-		}
-		g.first(t, "_regex")
-	case index:
-		if len(f.Args) > 0 {
-			f.Args[0] = pipe(f.Args[0], call("_index"))
-		}
-	case path:
-		if len(f.Args) > 0 {
-			f.Args[0] = pipe(f.Args[0], call("_path"))
+	before := func(check string, args ...*gojq.Query) { replace(t, pipe(call(check, args...), plain)) }
+	after := func(n int, check string) {
+		if n < len(f.Args) {
+			f.Args[n] = pipe(paren(f.Args[n]), call(check))
 		}
 	}
+	switch rules[f.Name] {
+	case unknown:
+		g.fail("function not defined: %s", clip(arity(f.Name, len(f.Args))))
+	case free:
+	case outer:
+		before("_outer")
+	case whole, render:
+		check := "_whole"
+		if rules[f.Name] == render {
+			check = "_render"
+		}
+		for i := range f.Args {
+			after(i, check)
+		}
+		before(check)
+	case order:
+		before("_order")
+	case orderBy:
+		if len(f.Args) == 1 { // sort_by(f) is _sort_by(map([f]))
+			list := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: f.Args[0]}}}
+			keys := pipe(call("map", list), call("_order"))
+			replace(t, pipe(call("_outer"), call("_"+f.Name, keys)))
+		}
+	case adding:
+		if len(f.Args) == 1 { // add(f) is [f] | add
+			list := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: f.Args[0]}}}
+			replace(t, pipe(list, pipe(call("_total"), call("add"))))
+			return
+		}
+		before("_total")
+	case pairing:
+		first(t, "_pairs", identity())
+	case joining:
+		first(t, "_join")
+	case matching, global, putting:
+		g.matching(t)
+	case letters:
+		before("_letters", literal(""))
+	case fields:
+		if len(f.Args) == 2 {
+			g.matching(t)
+			return
+		}
+		first(t, "_letters")
+	case rows:
+		before("_rows")
+	case decoding:
+		before("_decode")
+	case index:
+		after(0, "_index")
+	case path:
+		after(0, "_path")
+		before("_outer")
+	case stream:
+		after(0, "_event")
+	case looking:
+		after(min(len(f.Args)-1, 2), "_index")
+	case format:
+		after(0, "_format")
+	}
+}
+
+// matching guards a function of regular expressions.
+func (g *guarding) matching(t *gojq.Term) {
+	f := t.Func
+	all := "false"
+	switch rules[f.Name] {
+	case global, fields:
+		all = "true"
+	case putting:
+		if len(f.Args) > 1 {
+			f.Args[1] = pipe(paren(f.Args[1]), call("_put"))
+		}
+		if f.Name == "gsub" || len(f.Args) > 2 && mayBeGlobal(f.Args[2]) {
+			all = "true"
+		}
+	default:
+		if f.Name != "test" && len(f.Args) > 1 && mayBeGlobal(f.Args[1]) {
+			all = "true"
+		}
+	}
+	first(t, "_regex", nil, constant(all))
+}
+
+// mayBeGlobal reports whether the flags that q gives may ask for all matches.
+func mayBeGlobal(q *gojq.Query) bool {
+	return !isScalar(q) || isText(q) && strings.Contains(q.Term.Str.Str, "g")
 }
 
 // first makes of f(x; …) what it means when x is evaluated once: x as $b |
-// check($b) | f($b; …).
-func (g *guarding) first(t *gojq.Term, check string) {
+// check($b) | f($b; …). In args, nil stands for $b; alone, it is the last.
+func first(t *gojq.Term, check string, args ...*gojq.Query) {
 	f := t.Func
 	if len(f.Args) == 0 {
 		return
 	}
-	arg, b := f.Args[0], variable("$__b")
+	arg, b := f.Args[0], call("$__b")
 	f.Args[0] = b
+	if i := slices.Index(args, nil); i >= 0 {
+		args[i] = b
+	} else {
+		args = append(args, b)
+	}
 	plain := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: f}}
-	g.replace(t, &gojq.Query{Left: arg, Op: gojq.OpPipe, Patterns: bindTo("$__b"), Right: pipe(call(check, b), plain)})
+	replace(t, &gojq.Query{Left: paren(arg), Op: gojq.OpPipe, Patterns: bind("$__b"), Right: pipe(call(check, args...), plain)})
 }
 
 // replace makes of t a query in parentheses, keeping its suffixes.
-func (g *guarding) replace(t *gojq.Term, q *gojq.Query) {
+func replace(t *gojq.Term, q *gojq.Query) {
 	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: q, SuffixList: t.SuffixList}
 }
 
 // text guards what is put into a string.
 func (g *guarding) text(s *gojq.String) {
-	for _, q := range s.Queries {
-		if q.Term != nil && q.Term.Str == nil {
-			inner := *q.Term
-			g.replace(q.Term, pipe(&gojq.Query{Term: &inner}, call("_piece")))
-			q.Term.SuffixList = nil
+	if s == nil {
+		return
+	}
+	pieces := constant(strconv.Itoa(len(s.Queries)))
+	for i, q := range s.Queries {
+		if q.Term != nil && q.Term.Str != nil && q.Term.Type == gojq.TermTypeString && len(q.Term.Str.Queries) == 0 && len(q.Term.SuffixList) == 0 {
+			continue
 		}
+		g.query(q)
+		s.Queries[i] = paren(pipe(paren(q), call("_piece", pieces)))
 	}
 }
 
 // index guards an index that is computed or large.
 func (g *guarding) index(e *gojq.Index) {
-	if e.Start == nil || e.IsSlice {
+	if e == nil {
 		return
 	}
-	if t := e.Start.Term; t != nil && t.Type == gojq.TermTypeNumber && len(t.SuffixList) == 0 {
-		if n, err := strconv.ParseFloat(t.Number, 64); err == nil && n <= maxIndex {
-			return
+	g.text(e.Str)
+	for _, q := range [...]**gojq.Query{&e.Start, &e.End} {
+		if *q == nil {
+			continue
 		}
+		g.query(*q)
+		if n, ok := literalNumber(*q); ok && n <= maxIndex || isText(*q) {
+			continue
+		}
+		*q = pipe(paren(*q), call("_index"))
 	}
-	if t := e.Start.Term; t != nil && t.Type == gojq.TermTypeString && len(t.SuffixList) == 0 && t.Str.Queries == nil {
-		return
-	}
-	e.Start = pipe(e.Start, call("_index"))
 }
 
 func pipe(a, b *gojq.Query) *gojq.Query {
 	return &gojq.Query{Left: a, Op: gojq.OpPipe, Right: b}
 }
 
+func paren(q *gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: q}}
+}
+
 func call(name string, args ...*gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
 }
 
-func variable(name string) *gojq.Query { return call(name) }
-
-func bindTo(name string) []*gojq.Pattern { return []*gojq.Pattern{{Name: name}} }
-
-// isNumeral reports whether q is a number as written.
-func isNumeral(q *gojq.Query) bool {
-	return q != nil && q.Term != nil && q.Term.Type == gojq.TermTypeNumber && len(q.Term.SuffixList) == 0
+func identity() *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity}}
 }
 
-// isLiteral reports whether q is a scalar as written, with which anything is
+// constant makes a number, or a truth value.
+func constant(text string) *gojq.Query {
+	t := &gojq.Term{Type: gojq.TermTypeNumber, Number: text}
+	switch text {
+	case "true":
+		t = &gojq.Term{Type: gojq.TermTypeTrue}
+	case "false":
+		t = &gojq.Term{Type: gojq.TermTypeFalse}
+	}
+	return &gojq.Query{Term: t}
+}
+
+func literal(s string) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeString, Str: &gojq.String{Str: s}}}
+}
+
+func bind(name string) []*gojq.Pattern { return []*gojq.Pattern{{Name: name}} }
+
+// plainTerm gives the term that is all of q.
+func plainTerm(q *gojq.Query) *gojq.Term {
+	if q == nil || q.Term == nil || len(q.Term.SuffixList) > 0 || len(q.FuncDefs) > 0 {
+		return nil
+	}
+	return q.Term
+}
+
+// literalNumber gives the number that q is, as written.
+func literalNumber(q *gojq.Query) (float64, bool) {
+	t := plainTerm(q)
+	if t == nil || t.Type != gojq.TermTypeNumber {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(t.Number, 64)
+	return n, err == nil
+}
+
+func isNumber(q *gojq.Query) bool { _, ok := literalNumber(q); return ok }
+
+func isText(q *gojq.Query) bool {
+	t := plainTerm(q)
+	return t != nil && t.Type == gojq.TermTypeString && len(t.Str.Queries) == 0
+}
+
+// isScalar reports whether q is a scalar as written, with which anything is
 // compared at once.
-func isLiteral(q *gojq.Query) bool {
-	if q == nil || q.Term == nil || len(q.Term.SuffixList) > 0 {
-		return false
-	}
-	switch t := q.Term; t.Type {
-	case gojq.TermTypeNumber, gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse:
+func isScalar(q *gojq.Query) bool {
+	if isNumber(q) || isText(q) {
 		return true
-	case gojq.TermTypeString:
-		return t.Str.Queries == nil
 	}
-	return false
+	t := plainTerm(q)
+	return t != nil && (t.Type == gojq.TermTypeNull || t.Type == gojq.TermTypeTrue || t.Type == gojq.TermTypeFalse)
 }

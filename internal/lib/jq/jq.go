@@ -3,225 +3,216 @@
 //
 // Queries come from models, which read them in hostile text. The interpreter
 // below can be stopped between its instructions, but a single instruction may
-// take hours or all memory: "x" * 1e9, .[500000000] = 1, . + . in a loop, two
-// nested arrays compared that share their parts. So [Compile] rewrites a query:
-// in front of every operation whose cost or result is not in proportion to one
-// instruction it puts a check of its operands, and it allows no operation that
-// can't be checked. Instructions are counted, and results are measured before
-// they are given out.
+// take hours or all memory: "x" * 1e9, .[500000000] = 1, two nested arrays
+// compared that share their parts. So [Compile] rewrites a query: wherever an
+// operation's cost or result is not in proportion to one instruction it puts a
+// check of what goes in or comes out, and it allows no function that it has no
+// rule for. Values are measured where they are consumed, not where they grow,
+// which keeps ordinary queries about as fast as they are without checks.
+// Instructions are counted, with the work that checks foresee; the heap is
+// watched.
 //
-// There is no access to files, modules, the environment or further input. A
-// [Query] never changes and may be used by many goroutines. Start reading at
-// [Query.Run]; the checks are in check.go, the rewriting is in guard.go.
+// There is no access to files, modules or the environment. A [Query] serves one
+// goroutine. Start reading at [Query.Run]; the rules for functions are in
+// rules.go, the rewriting is in guard.go, the checks are in check.go, the
+// counting is in meter.go.
 package jq
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math/big"
-	"runtime/metrics"
-	"strings"
+	"iter"
+	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 )
 
-const (
-	// MaxQuery is how many bytes a query may have.
-	MaxQuery = 4000
-	// maxSteps is how many instructions a run may take: two or three seconds.
-	maxSteps = 30_000_000
-	// maxGrowth is by how many bytes the heap may grow during a run. It is
-	// looked at every so many steps, none of which can make more than the
-	// checks allow. Others use the heap as well, so it is generous.
-	maxGrowth  = 512 << 20
-	growthStep = 256
-)
+// MaxQuery is how many bytes a query may have.
+const MaxQuery = 4000
 
 var (
-	// ErrSteps says that a query took too many instructions.
-	ErrSteps = errors.New("the query takes too many steps")
+	// ErrSteps says that a query takes too long, as counted in instructions.
+	ErrSteps = errors.New("the query was stopped after too many steps; select less, or bound it with limit(20; f)")
 	// ErrMemory says that a query keeps too much at a time.
-	ErrMemory = errors.New("the query needs too much memory")
+	ErrMemory = errors.New("the query needs too much memory; select less")
 	// ErrSize says that a query makes or works on values that are too large.
-	ErrSize = errors.New("the query makes or compares values that are too large")
+	ErrSize = errors.New("the query makes or works on values that are too large; select less")
 )
+
+// Limits bounds what all runs of a query may take together.
+type Limits struct {
+	Steps  int // instructions
+	Memory int // bytes by which the heap may grow, that of the whole process
+}
+
+// Default is what a query may take where nothing else is said: a second or two.
+var Default = Limits{Steps: 20_000_000, Memory: 192 << 20}
+
+// Options says how a query is compiled. The zero value is fine.
+type Options struct {
+	Variables []string // that the query may use, with their $
+	Limits    Limits   // what is 0 is as in [Default]
+}
 
 // Query is a compiled query.
 type Query struct {
-	code *gojq.Code
+	code  *gojq.Code
+	meter *meter
+	in    inputs
 }
 
-// Compile prepares a query. Variables ("$all") may be used in it; their values
-// are given to [Query.Run] in the same order. The error tells a model what is
-// wrong.
-func Compile(src string, variables ...string) (*Query, error) {
+// Compile prepares a query. The error tells a model what is wrong.
+func Compile(src string, o Options) (*Query, error) {
 	if len(src) > MaxQuery {
-		return nil, fmt.Errorf("the jq query has %d bytes, at most %d are allowed", len(src), MaxQuery)
+		return nil, fmt.Errorf("jq: the query has %d bytes, at most %d are allowed", len(src), MaxQuery)
 	}
 	tree, err := gojq.Parse(src)
 	if err != nil {
-		return nil, fmt.Errorf("the query is not in jq's language: %v", err)
+		return nil, parseError(src, err)
 	}
 	if err := guard(tree); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("jq: %w", err)
 	}
-	code, err := gojq.Compile(tree, append(checks(), gojq.WithVariables(variables))...)
-	if err != nil {
-		return nil, fmt.Errorf("the jq query can't be used: %v", err)
+	if o.Limits.Steps == 0 {
+		o.Limits.Steps = Default.Steps
 	}
-	return &Query{code: code}, nil
+	if o.Limits.Memory == 0 {
+		o.Limits.Memory = Default.Memory
+	}
+	q := &Query{meter: &meter{limits: o.Limits}}
+	options := append(q.meter.checks(), gojq.WithVariables(o.Variables), gojq.WithInputIter(&q.in))
+	if q.code, err = gojq.Compile(tree, options...); err != nil {
+		return nil, fmt.Errorf("jq: %s", clip(err.Error()))
+	}
+	return q, nil
 }
 
-// Run gives input to the query and each of its results to yield, until yield
-// returns false. Values are those of [Decode]; yield must not change them. The
-// error is the query's own, [ErrSteps], [ErrSize], or the reason why ctx ended.
-func (q *Query) Run(ctx context.Context, input any, values []any, yield func(any) bool) error {
-	steps := &stepContext{Context: ctx, left: maxSteps, heap: heapBytes()}
-	results := q.code.RunWithContext(steps, input, values...)
-	for {
-		v, ok := results.Next()
-		if !ok {
-			return nil
-		}
-		if err, failed := v.(error); failed {
-			return explain(ctx, err)
-		}
-		if !small(v) {
-			return ErrSize
-		}
-		if !yield(v) {
-			return nil
-		}
+// parseError says where the syntax of a query breaks, in characters from 1.
+func parseError(src string, err error) error {
+	var parse *gojq.ParseError
+	if !errors.As(err, &parse) {
+		return fmt.Errorf("jq: %s", clip(err.Error()))
 	}
+	if parse.Token == "" {
+		return fmt.Errorf("jq: the query ends too early, at position %d", utf8.RuneCountInString(src)+1)
+	}
+	at := max(min(parse.Offset-len(parse.Token), len(src)), 0)
+	return fmt.Errorf("jq: unexpected %q at position %d", clip(parse.Token), utf8.RuneCountInString(src[:at])+1)
 }
 
-// explain makes an error of the interpreter one for the model.
-func explain(ctx context.Context, err error) error {
-	var halt *gojq.HaltError
-	switch {
-	case errors.Is(err, ErrSteps), errors.Is(err, ErrMemory), errors.Is(err, ErrSize):
-		return err
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.As(err, &halt) && halt.Value() == nil:
-		return nil
-	}
-	text := err.Error()
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + " …"
-	}
-	return fmt.Errorf("jq: %s", text)
-}
-
-// maxMessage is how many bytes of an error's text are told: a query can make
-// errors of its own, of any length.
-const maxMessage = 500
-
-// stepContext ends when the run has taken too many steps or too much memory: it
-// is asked whether it has ended before each instruction.
-type stepContext struct {
-	context.Context
-	left int
-	heap uint64 // bytes in use when the run began
-	err  error
-}
-
-var ended = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
-func (c *stepContext) Done() <-chan struct{} {
-	c.left--
-	switch {
-	case c.err != nil:
-	case c.left < 0:
-		c.err = ErrSteps
-	case c.left%growthStep == 0 && heapBytes() > c.heap+maxGrowth:
-		c.err = ErrMemory
-	}
-	if c.err != nil {
-		return ended
-	}
-	return c.Context.Done()
-}
-
-func (c *stepContext) Err() error {
-	if c.err != nil {
-		return c.err
-	}
-	return c.Context.Err()
-}
-
-// heapBytes is how many bytes of the heap are in use or not yet freed.
-func heapBytes() uint64 {
-	sample := [1]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample[:])
-	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return 0
-	}
-	return sample[0].Value.Uint64()
-}
-
-// Decode reads one JSON value. Whole numbers keep all their digits, up to a
-// length; object keys that come twice keep the last value.
-func Decode(text string) (any, error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, fmt.Errorf("decode JSON: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("decode JSON: more than one value")
-	}
-	return numbers(v), nil
-}
-
-// maxDigits is how long a whole number may be that is kept exactly.
-const maxDigits = 1000
-
-// numbers makes numbers of v's numerals, in place.
-func numbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return number(v)
-	case []any:
-		for i := range v {
-			v[i] = numbers(v[i])
-		}
-	case map[string]any:
-		for k, e := range v {
-			switch e.(type) {
-			case json.Number, []any, map[string]any:
-				v[k] = numbers(e)
+// Each is an input of these values, in order.
+func Each(values ...any) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for _, v := range values {
+			if !yield(v, nil) {
+				return
 			}
 		}
 	}
-	return v
 }
 
-func number(n json.Number) any {
-	if i, err := n.Int64(); err == nil {
-		return int(i)
+// Run runs the query on each input, from which its own input and inputs take
+// as well, and gives each result to yield, until yield returns false. Inputs
+// and results are values as [Decode] makes them, which nobody may change;
+// values are those of the variables, in their order. An error among the inputs
+// ends the run and is returned. Other errors are the query's own, [ErrSteps],
+// [ErrMemory], [ErrSize], or the reason why ctx ended.
+func (q *Query) Run(ctx context.Context, input iter.Seq2[any, error], values []any, yield func(any) bool) error {
+	next, stop := iter.Pull2(input)
+	defer stop()
+	q.in = inputs{next: next}
+	q.meter.Context = ctx
+	if q.meter.heap == 0 {
+		q.meter.heap = heapBytes()
 	}
-	if len(n) <= maxDigits && !strings.ContainsAny(string(n), ".eE") {
-		if i, ok := new(big.Int).SetString(string(n), 10); ok {
-			return i
+	for {
+		v, ok := q.in.Next()
+		if !ok {
+			return q.in.err
+		}
+		if more, err := q.run(v, values, yield); err != nil || !more {
+			return err
 		}
 	}
-	f, err := n.Float64() // out of range is ±Inf, which is the best there is
-	if err != nil && f == 0 {
-		return 0.0
-	}
-	return f
 }
 
-// Encode writes a value that [Query.Run] gave out as JSON on one line.
-func Encode(v any) (string, error) {
-	text, err := gojq.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("encode JSON: %w", err)
+// run runs the query on one input and reports whether to go on.
+func (q *Query) run(input any, values []any, yield func(any) bool) (bool, error) {
+	results := q.code.RunWithContext(q.meter, input, values...)
+	for {
+		v, ok := results.Next()
+		switch {
+		case q.in.err != nil:
+			return false, q.in.err
+		case !ok:
+			return true, nil
+		}
+		err, failed := v.(error)
+		if !failed {
+			err = q.meter.render(v, nil)
+		}
+		if err != nil {
+			return false, q.explain(err)
+		}
+		if !yield(v) {
+			return false, nil
+		}
 	}
-	return string(text), nil
+}
+
+// explain makes an error of the interpreter one for the model; nil when the
+// query halted.
+func (q *Query) explain(err error) error {
+	var halt *gojq.HaltError
+	switch ctx := q.meter.Context; {
+	case q.meter.err != nil:
+		err = q.meter.err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrSize):
+	case errors.As(err, &halt) && halt.Value() == nil:
+		return nil
+	case err.Error() == "break":
+		err = errors.New("there is no more input")
+	default:
+		err = errors.New(clip(err.Error()))
+	}
+	if q.in.count > 1 {
+		return fmt.Errorf("jq: input %d: %w", q.in.count, err)
+	}
+	return fmt.Errorf("jq: %w", err)
+}
+
+// inputs gives what remains of the input to the runs and to the functions
+// input and inputs.
+type inputs struct {
+	next  func() (any, error, bool)
+	count int
+	err   error
+}
+
+// Next gives the next value.
+func (i *inputs) Next() (any, bool) {
+	if i.err != nil || i.next == nil {
+		return nil, false
+	}
+	v, err, ok := i.next()
+	if !ok || err != nil {
+		i.err = err
+		return nil, false
+	}
+	i.count++
+	return v, true
+}
+
+// maxMessage is how many characters of a text are told: a query can make names
+// and errors of any length.
+const maxMessage = 300
+
+func clip(s string) string {
+	if utf8.RuneCountInString(s) <= maxMessage {
+		return s
+	}
+	return string([]rune(s)[:maxMessage-1]) + "…"
 }
