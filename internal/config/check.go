@@ -127,7 +127,7 @@ func (d *decoder) checkModel(key, s string) {
 
 func (d *decoder) unknownProvider(key, name string) {
 	f := d.noteAt(key, "there is no provider %q", name)
-	if f.Near = nearest(name, d.cfg.providerNames()); f.Near == "" {
+	if f.Near = nearestOf(name, d.cfg.providerNames()); f.Near == "" {
 		f.Message += ": known are " + strings.Join(d.cfg.providerNames(), ", ")
 	}
 	d.add(f)

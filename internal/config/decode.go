@@ -488,7 +488,7 @@ func (d *decoder) string(n *yaml.Node, text string, v reflect.Value, f *field) {
 		d.add(Fault{
 			Pos:     d.pos(n),
 			Message: fmt.Sprintf("expected %s, found %s", wanted(v.Type(), f), describe(n, f)),
-			Near:    nearest(text, allowed),
+			Near:    nearestOf(text, allowed),
 		})
 		return
 	}

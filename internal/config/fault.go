@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goclaw/goclaw/internal/lib/nearest"
 	"github.com/goclaw/goclaw/internal/lib/source"
 )
 
@@ -87,59 +88,9 @@ func sortFaults(fs []Fault) {
 	})
 }
 
-// nearest finds the candidate that a misspelt name was probably meant to be,
-// or "". At most a third of the letters may differ (a swap of neighbours is one
-// difference), or one of the two is the beginning of the other.
-func nearest(name string, candidates []string) string {
-	limit := max(len(name)/3, 1)
-	best, bestDist := "", limit+1
-	folded := strings.ToLower(name)
-	for _, c := range candidates {
-		if c == "" {
-			continue
-		}
-		if d := editDistance(folded, strings.ToLower(c), limit); d < bestDist {
-			best, bestDist = c, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, c := range candidates {
-		short, long := folded, strings.ToLower(c)
-		if len(short) > len(long) {
-			short, long = long, short
-		}
-		if len(short) >= 3 && strings.HasPrefix(long, short) {
-			return c
-		}
-	}
-	return ""
-}
-
-// editDistance counts insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b. It gives limit+1 when there are more.
-func editDistance(a, b string, limit int) int {
-	if diff := len(a) - len(b); diff > limit || -diff > limit {
-		return limit + 1
-	}
-	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, cur = prev, cur, prev2
-	}
-	return min(prev[len(b)], limit+1)
+// nearestOf gives the candidate that a misspelt name was surely meant to be, or
+// "".
+func nearestOf(name string, candidates []string) string {
+	near, _ := nearest.Name(name, candidates)
+	return near
 }

@@ -278,7 +278,7 @@ func nearestVar(name string) string {
 			known = append(known, varPart(p))
 		}
 	})
-	if near := nearest(strings.TrimPrefix(name, varPrefix), known); near != "" {
+	if near := nearestOf(strings.TrimPrefix(name, varPrefix), known); near != "" {
 		return varPrefix + near
 	}
 	return ""

@@ -213,7 +213,7 @@ func (t *target) unknown(name string, known []string) error {
 // very name elsewhere in the schema, because misplaced keys are as frequent
 // as misspelt ones.
 func nearestKey(name string, siblings []string) string {
-	if near := nearest(name, siblings); near != "" {
+	if near := nearestOf(name, siblings); near != "" {
 		return near
 	}
 	for _, p := range schemaPaths() {

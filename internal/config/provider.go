@@ -119,7 +119,7 @@ func (c *Config) Target(s string) (Target, error) {
 
 func (c *Config) unknownProvider(name string) string {
 	msg := fmt.Sprintf("there is no provider %q", name)
-	if near := nearest(name, c.providerNames()); near != "" {
+	if near := nearestOf(name, c.providerNames()); near != "" {
 		return msg + ": did you mean " + near + "?"
 	}
 	return msg + ": known are " + strings.Join(c.providerNames(), ", ")

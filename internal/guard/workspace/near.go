@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/goclaw/goclaw/internal/lib/nearest"
 )
 
 // NotFound says that a file or folder does not exist. It is [fs.ErrNotExist].
@@ -57,14 +59,15 @@ func (p *place) notFound() error {
 		// The suggestions are a courtesy; that the file is missing is known.
 		return e
 	}
-	for _, n := range nearest(name, slices.DeleteFunc(names, isTemp)) {
+	for _, n := range similar(name, slices.DeleteFunc(names, isTemp)) {
 		e.Near = append(e.Near, prefix+n)
 	}
 	return e
 }
 
-// nearest picks at most 3 of names that name may have meant.
-func nearest(name string, names []string) []string {
+// similar picks at most 3 of names that name may have meant. It compares letters
+// and not words, because the endings of files are words that many share.
+func similar(name string, names []string) []string {
 	type scored struct {
 		name string
 		dist int
@@ -75,7 +78,7 @@ func nearest(name string, names []string) []string {
 	for _, n := range names {
 		have := []rune(fold(n))
 		most := max(1, min(len(want), len(have))/3)
-		dist := distance(want, have, most)
+		dist := nearest.Distance(want, have, most)
 		if s, _, _ := strings.Cut(string(have), "."); dist > most && stem != "" && s == stem {
 			dist = most // another ending of the same name
 		}
@@ -89,37 +92,4 @@ func nearest(name string, names []string) []string {
 		out = append(out, f.name)
 	}
 	return out
-}
-
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour to make a of b, or more than most when it is more than that.
-func distance(a, b []rune, most int) int {
-	if d := len(a) - len(b); d > most || -d > most {
-		return most + 1
-	}
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row, prev, prev2 := rows[i%3], rows[(i+2)%3], rows[(i+1)%3]
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d := min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, prev2[j-2]+1)
-			}
-			row[j] = d
-			least = min(least, d)
-		}
-		if least > most {
-			return most + 1
-		}
-	}
-	return rows[len(a)%3][len(b)]
 }

@@ -111,7 +111,7 @@ func (n name) like(m name) float64 {
 	if len(n.bare) == 0 || len(m.bare) == 0 {
 		return 0
 	}
-	letters := 1 - float64(distance(n.bare, m.bare))/float64(max(len(n.bare), len(m.bare)))
+	letters := 1 - float64(Distance(n.bare, m.bare, maxLen))/float64(max(len(n.bare), len(m.bare)))
 	if letters == 1 {
 		return 1
 	}
@@ -148,22 +148,26 @@ func alike(a, b string) float64 {
 	case min(len(a), len(b)) < 3:
 		return 0
 	case strings.HasPrefix(a, b), strings.HasPrefix(b, a),
-		min(len(a), len(b)) > 3 && distance([]rune(a), []rune(b)) == 1:
+		min(len(a), len(b)) > 3 && Distance([]rune(a), []rune(b), 1) == 1:
 		return inflected
 	}
 	return 0
 }
 
-// distance is the number of insertions, deletions, substitutions and swaps of
+// Distance is the number of insertions, deletions, substitutions and swaps of
 // neighbours that make b of a, no letter touched twice (optimal string
-// alignment).
-func distance(a, b []rune) int {
+// alignment); any number over most when it is more than that.
+func Distance(a, b []rune, most int) int {
+	if d := len(a) - len(b); d > most || -d > most {
+		return most + 1
+	}
 	two, one, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range one {
 		one[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
 		row[0] = i
+		least := i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
@@ -173,6 +177,10 @@ func distance(a, b []rune) int {
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				row[j] = min(row[j], two[j-2]+1)
 			}
+			least = min(least, row[j])
+		}
+		if least > most {
+			return most + 1
 		}
 		two, one, row = one, row, two
 	}

@@ -99,12 +99,16 @@ func TestDistance(t *testing.T) {
 	word := rapid.StringMatching(`[abc]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := []rune(word.Draw(t, "a")), []rune(word.Draw(t, "b"))
-		d := distance(a, b)
-		if d != distance(b, a) || d > max(len(a), len(b)) || (d == 0) != slices.Equal(a, b) {
+		d := Distance(a, b, 100)
+		if d != Distance(b, a, 100) || d > max(len(a), len(b)) || (d == 0) != slices.Equal(a, b) {
 			t.Fatalf("distance %d", d)
 		}
+		most := rapid.IntRange(0, 6).Draw(t, "most")
+		if got := Distance(a, b, most); got != d && (got <= most || d <= most) {
+			t.Fatalf("distance %d, but at most %d it is %d", d, most, got)
+		}
 	})
-	if d := distance([]rune("pahts"), []rune("path")); d != 2 {
+	if d := Distance([]rune("pahts"), []rune("path"), 5); d != 2 {
 		t.Errorf("a swap and a letter are %d", d)
 	}
 }
