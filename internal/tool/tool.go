@@ -14,7 +14,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/llm"
@@ -49,12 +48,28 @@ type Binder interface {
 	Bind(s Scope, t llm.Target) (Tool, string)
 }
 
-// NamePattern is what a canonical name looks like.
-var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+// namePattern is what [ValidName] accepts, for messages.
+const namePattern = `^[a-z][a-z0-9_]{0,63}$`
+
+// ValidName reports whether name is canonical: 1 to 64 small letters of ASCII,
+// digits and underscores, of which a letter comes first; as a regular
+// expression, ^[a-z][a-z0-9_]{0,63}$. It is written out because compiling that
+// would slow down every start of the program.
+func ValidName(name string) bool {
+	if len(name) == 0 || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return true
+}
 
 // Definition is what the engine and the model know of a tool.
 type Definition struct {
-	Name        string // canonical: see NamePattern
+	Name        string // canonical: see ValidName
 	Description string // for the model: when to use it, when not, one example
 
 	// Parameters is the JSON schema of the arguments, an object schema in
