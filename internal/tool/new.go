@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -16,7 +18,8 @@ import (
 //
 // What the function returns becomes the result: a [Result] is taken as it is,
 // a string is the text, anything else is shown to the model as JSON and kept
-// as details.
+// as details. Floats that JSON has no numerals for are the strings "NaN",
+// "Infinity" and "-Infinity" there.
 //
 // New panics when the schema of In can't be inferred: that is a fault of the
 // program which its first test finds.
@@ -100,7 +103,15 @@ func marshal(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	err := enc.Encode(v)
+	var unsupported *json.UnsupportedValueError
+	if errors.As(err, &unsupported) {
+		if same, changed := spelled(reflect.ValueOf(v), 0); changed {
+			b.Reset()
+			err = enc.Encode(same.Interface())
+		}
+	}
+	if err != nil {
 		return "", err
 	}
 	return string(bytes.TrimRight(b.Bytes(), "\n")), nil
