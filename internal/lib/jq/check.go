@@ -137,7 +137,7 @@ func (m *meter) outer(v any, _ []any) error {
 		}
 		return m.grow(len(v))
 	case []any:
-		if err := m.work(len(v) / 64); err != nil {
+		if err := m.work(len(v) / 16); err != nil {
 			return err
 		}
 		return m.grow(len(v) * iterBytes)
