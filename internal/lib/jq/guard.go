@@ -301,14 +301,12 @@ func (g *guarding) function(t *gojq.Term) {
 		before("_order")
 	case orderBy:
 		if len(f.Args) == 1 { // sort_by(f) is _sort_by(map([f]))
-			list := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: f.Args[0]}}}
-			keys := pipe(call("map", list), call("_order"))
+			keys := pipe(call("map", list(f.Args[0])), call("_order"))
 			replace(t, pipe(call("_outer"), call("_"+f.Name, keys)))
 		}
 	case adding:
 		if len(f.Args) == 1 { // add(f) is [f] | add
-			list := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: f.Args[0]}}}
-			replace(t, pipe(list, pipe(call("_total"), call("add"))))
+			replace(t, pipe(list(f.Args[0]), pipe(call("_total"), call("add"))))
 			return
 		}
 		before("_total")
@@ -441,6 +439,10 @@ func call(name string, args ...*gojq.Query) *gojq.Query {
 
 func identity() *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity}}
+}
+
+func list(q *gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: q}}}
 }
 
 // constant makes a number, or a truth value.
