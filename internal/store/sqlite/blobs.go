@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/blob"
@@ -161,14 +160,4 @@ func milli(t time.Time) any {
 type millis struct{ to *time.Time }
 
 // Scan implements [sql.Scanner].
-func (m millis) Scan(v any) error {
-	switch n := v.(type) {
-	case nil:
-		*m.to = time.Time{}
-	case int64:
-		*m.to = time.UnixMilli(n).UTC()
-	default:
-		return fmt.Errorf("a time is stored as %T", v)
-	}
-	return nil
-}
+func (m millis) Scan(v any) error { return scanTime(m.to, v, time.UnixMilli) }

@@ -48,11 +48,16 @@ type instant struct{ to *time.Time }
 
 // Scan implements [sql.Scanner].
 func (i instant) Scan(v any) error {
+	return scanTime(i.to, v, func(n int64) time.Time { return time.Unix(0, n) })
+}
+
+// scanTime reads a column of times; NULL is the zero time.
+func scanTime(to *time.Time, v any, at func(int64) time.Time) error {
 	switch n := v.(type) {
 	case nil:
-		*i.to = time.Time{}
+		*to = time.Time{}
 	case int64:
-		*i.to = time.Unix(0, n).UTC()
+		*to = at(n).UTC()
 	default:
 		return fmt.Errorf("a time is stored as %T", v)
 	}
