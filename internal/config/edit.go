@@ -129,15 +129,27 @@ func ownKey(m *yaml.Node, name string) int {
 	return -1
 }
 
-func setIn(o Options, data []byte, key, value string) ([]byte, error) {
-	bom := data[:len(data)-len(bytes.TrimPrefix(data, utf8BOM))]
-	data = data[len(bom):]
+// cutBOM parts a mark of the byte order from the document behind it.
+func cutBOM(data []byte) (bom, rest []byte) {
+	rest = bytes.TrimPrefix(data, utf8BOM)
+	return data[:len(data)-len(rest)], rest
+}
+
+// resolveKey is [resolve] for what can be set or removed: not the whole
+// document.
+func resolveKey(key string) (target, error) {
 	t, err := resolve(key)
+	if err == nil && len(t.path) == 0 {
+		err = errors.New("name a key")
+	}
+	return t, err
+}
+
+func setIn(o Options, data []byte, key, value string) ([]byte, error) {
+	bom, data := cutBOM(data)
+	t, err := resolveKey(key)
 	if err != nil {
 		return nil, err
-	}
-	if len(t.path) == 0 {
-		return nil, errors.New("name a key")
 	}
 	if !utf8.ValidString(key) || !utf8.ValidString(value) {
 		return nil, errors.New("key and value must be UTF-8")

@@ -202,22 +202,25 @@ func walkSchema(t reflect.Type, prefix string, f func(path string, fld *field)) 
 			path = prefix + "." + path
 		}
 		f(path, fld)
-		sub := fld.typ
-		for {
-			switch shapeOf(sub) {
-			case shapePointer:
-				sub = sub.Elem()
-				continue
-			case shapeList:
-				sub, path = sub.Elem(), path+"[]"
-				continue
-			case shapeMap:
-				sub, path = sub.Elem(), path+".*"
-				continue
-			case shapeStruct:
-				walkSchema(sub, path, f)
-			}
-			break
+		if sub, path := entryOf(fld.typ, path); shapeOf(sub) == shapeStruct {
+			walkSchema(sub, path, f)
+		}
+	}
+}
+
+// entryOf goes through pointers, lists and maps to what they hold in the end,
+// whose path it makes of path.
+func entryOf(t reflect.Type, path string) (reflect.Type, string) {
+	for {
+		switch shapeOf(t) {
+		case shapePointer:
+			t = t.Elem()
+		case shapeList:
+			t, path = t.Elem(), path+"[]"
+		case shapeMap:
+			t, path = t.Elem(), path+".*"
+		default:
+			return t, path
 		}
 	}
 }

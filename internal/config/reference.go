@@ -58,21 +58,7 @@ func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // referenceRows writes the row of a key and those of the keys in it.
 func referenceRows(b *strings.Builder, key string, f *field, v reflect.Value) {
-	t, path := v.Type(), key
-	for {
-		switch shapeOf(t) {
-		case shapePointer:
-			t = t.Elem()
-			continue
-		case shapeList:
-			t, path = t.Elem(), path+"[]"
-			continue
-		case shapeMap:
-			t, path = t.Elem(), path+".*"
-			continue
-		}
-		break
-	}
+	t, path := entryOf(v.Type(), key)
 	if shapeOf(t) != shapeStruct || path != key || v.Kind() == reflect.Pointer || f.is("own") {
 		def := ""
 		if d, ok := defaultOf(v, f); ok && !f.is("required") {

@@ -2,21 +2,16 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
 
 func unsetIn(o Options, data []byte, key string) ([]byte, error) {
-	bom := data[:len(data)-len(bytes.TrimPrefix(data, utf8BOM))]
-	data = data[len(bom):]
-	t, err := resolve(key)
+	bom, data := cutBOM(data)
+	t, err := resolveKey(key)
 	if err != nil {
 		return nil, err
-	}
-	if len(t.path) == 0 {
-		return nil, errors.New("name a key")
 	}
 	e, err := openEdit(o, data)
 	if err != nil {
