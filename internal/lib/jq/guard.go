@@ -135,8 +135,10 @@ func (g *guarding) operator(q *gojq.Query) {
 	}
 	a, b := call("$__a"), call("$__b")
 	q.Left, q.Op, q.Patterns = paren(right), gojq.OpPipe, bind("$__b")
-	q.Right = &gojq.Query{Left: paren(left), Op: gojq.OpPipe, Patterns: bind("$__a"),
-		Right: pipe(call(check, a, b), &gojq.Query{Left: a, Op: op, Right: b})}
+	q.Right = &gojq.Query{
+		Left: paren(left), Op: gojq.OpPipe, Patterns: bind("$__a"),
+		Right: pipe(call(check, a, b), &gojq.Query{Left: a, Op: op, Right: b}),
+	}
 }
 
 // whole makes of q what change makes of it, definitions aside.

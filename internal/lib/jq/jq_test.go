@@ -219,6 +219,7 @@ func TestBounds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("timed out"))
 			defer cancel()
 			q, err := jq.Compile(tt.query, jq.Options{Limits: small})
@@ -269,6 +270,56 @@ func TestStops(t *testing.T) {
 	n := 0
 	if err := q.Run(t.Context(), jq.Each(nil), nil, func(any) bool { n++; return n < 3 }); err != nil || n != 3 {
 		t.Errorf("%d results, %v; want 3 and no error", n, err)
+	}
+}
+
+// TestStopsBetween cancels a run that gives no results any more.
+func TestStopsBetween(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("stopped by the test")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	q, err := jq.Compile(`1, (range(1e12) | empty)`, jq.Options{Limits: jq.Limits{Steps: 1 << 60, Memory: 1 << 40}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Run(ctx, jq.Each(nil), nil, func(any) bool { cancel(cause); return true }); !errors.Is(err, cause) {
+		t.Errorf("error = %v, want the cause", err)
+	}
+}
+
+// TestInputs has several values, and an error among them.
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for query, want := range map[string]string{
+		`. * 2`:                          `2 4 6`,
+		`[., inputs]`:                    `[1,2,3]`,
+		`[., input]`:                     `[1,2] jq: input 3: there is no more input`,
+		`if . > 1 then error else . end`: `1 jq: input 2: error: 2`,
+		`first(inputs)`:                  `2`,
+	} {
+		q, err := jq.Compile(query, jq.Options{Limits: roomy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err = q.Run(t.Context(), jq.Each(1, 2, 3), nil, func(v any) bool { got = append(got, encode(v)); return true })
+		if err != nil {
+			got = append(got, err.Error())
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: got %s, want %s", query, text, want)
+		}
+	}
+	for _, query := range []string{`.`, `[., (try input catch 0)]`, `[., inputs]`} {
+		q, err := jq.Compile(query, jq.Options{Limits: roomy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = q.Run(t.Context(), func(yield func(any, error) bool) { _ = yield(1, nil) && yield(nil, broken) }, nil, func(any) bool { return true })
+		if !errors.Is(err, broken) {
+			t.Errorf("%s: got %v", query, err)
+		}
 	}
 }
 
