@@ -39,7 +39,8 @@ const (
 
 // checks are the functions that [guard] puts into queries. Each returns its
 // input unchanged, which keeps it out of paths, or an error. Their names can't
-// be written in a query.
+// be written in a query, and are none of the interpreter's: it treats its own
+// _index and _slice in a way of their own wherever they occur.
 func (m *meter) checks() []gojq.CompilerOption {
 	check := func(name string, arity int, ok func(v any, args []any) error) gojq.CompilerOption {
 		return gojq.WithFunction(name, arity, arity, func(v any, args []any) any {
@@ -50,28 +51,28 @@ func (m *meter) checks() []gojq.CompilerOption {
 		})
 	}
 	return []gojq.CompilerOption{
-		check("_whole", 0, m.whole),
-		check("_render", 0, m.render),
-		check("_order", 0, m.order),
-		check("_outer", 0, m.outer),
-		check("_slice", 0, m.slice),
-		check("_made", 0, m.made),
-		check("_total", 0, m.total),
-		check("_piece", 1, m.piece),
-		check("_compare", 2, m.compare),
-		check("_product", 2, m.product),
-		check("_quotient", 2, m.quotient),
-		check("_pairs", 2, m.pairs),
-		check("_join", 1, m.join),
-		check("_regex", 2, m.regex),
-		check("_put", 0, m.put),
-		check("_letters", 1, m.letters),
-		check("_rows", 0, m.rows),
-		check("_decode", 0, m.decode),
-		check("_index", 0, m.index),
-		check("_path", 0, m.path),
-		check("_event", 0, m.event),
-		check("_format", 0, m.format),
+		check("_ok_whole", 0, m.whole),
+		check("_ok_render", 0, m.render),
+		check("_ok_order", 0, m.order),
+		check("_ok_outer", 0, m.outer),
+		check("_ok_slice", 0, m.slice),
+		check("_ok_made", 0, m.made),
+		check("_ok_total", 0, m.total),
+		check("_ok_piece", 1, m.piece),
+		check("_ok_compare", 2, m.compare),
+		check("_ok_product", 2, m.product),
+		check("_ok_quotient", 2, m.quotient),
+		check("_ok_pairs", 2, m.pairs),
+		check("_ok_join", 1, m.join),
+		check("_ok_regex", 2, m.regex),
+		check("_ok_put", 0, m.put),
+		check("_ok_letters", 1, m.letters),
+		check("_ok_rows", 0, m.rows),
+		check("_ok_decode", 0, m.decode),
+		check("_ok_index", 0, m.index),
+		check("_ok_path", 0, m.path),
+		check("_ok_event", 0, m.event),
+		check("_ok_format", 0, m.format),
 	}
 }
 

@@ -79,7 +79,7 @@ func (g *guarding) patterns(patterns []*gojq.Pattern) {
 			g.text(o.KeyString)
 			if o.KeyQuery != nil {
 				g.query(o.KeyQuery)
-				o.KeyQuery = pipe(paren(o.KeyQuery), call("_index"))
+				o.KeyQuery = pipe(paren(o.KeyQuery), call("_ok_index"))
 			}
 			if o.Val != nil {
 				g.patterns([]*gojq.Pattern{o.Val})
@@ -96,11 +96,11 @@ func (g *guarding) operator(q *gojq.Query) {
 	switch op {
 	case gojq.OpAdd:
 		if !isNumber(left) && !isNumber(right) {
-			g.whole(q, func(sum *gojq.Query) *gojq.Query { return pipe(sum, call("_made")) })
+			g.whole(q, func(sum *gojq.Query) *gojq.Query { return pipe(sum, call("_ok_made")) })
 		}
 		return
 	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAlt, gojq.OpUpdateMod:
-		g.whole(q, func(update *gojq.Query) *gojq.Query { return pipe(call("_outer"), update) })
+		g.whole(q, func(update *gojq.Query) *gojq.Query { return pipe(call("_ok_outer"), update) })
 		return
 	case gojq.OpUpdateAdd, gojq.OpUpdateMul, gojq.OpUpdateSub, gojq.OpUpdateDiv:
 		g.update(q)
@@ -109,19 +109,19 @@ func (g *guarding) operator(q *gojq.Query) {
 		if isNumber(left) || isNumber(right) {
 			return
 		}
-		check = "_pairs"
+		check = "_ok_pairs"
 	case gojq.OpMul:
-		check = "_product"
+		check = "_ok_product"
 	case gojq.OpDiv:
 		if isNumber(left) || isNumber(right) {
 			return
 		}
-		check = "_quotient"
+		check = "_ok_quotient"
 	case gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe:
 		if isScalar(left) || isScalar(right) {
 			return
 		}
-		check = "_compare"
+		check = "_ok_compare"
 	default:
 		return
 	}
@@ -157,16 +157,16 @@ func (g *guarding) update(q *gojq.Query) {
 	var change *gojq.Query
 	switch q.Op {
 	case gojq.OpUpdateAdd:
-		change = pipe(&gojq.Query{Left: here, Op: gojq.OpAdd, Right: b}, call("_made"))
+		change = pipe(&gojq.Query{Left: here, Op: gojq.OpAdd, Right: b}, call("_ok_made"))
 	case gojq.OpUpdateMul:
-		change = pipe(call("_product", here, b), &gojq.Query{Left: here, Op: gojq.OpMul, Right: b})
+		change = pipe(call("_ok_product", here, b), &gojq.Query{Left: here, Op: gojq.OpMul, Right: b})
 	case gojq.OpUpdateDiv:
-		change = pipe(call("_quotient", here, b), &gojq.Query{Left: here, Op: gojq.OpDiv, Right: b})
+		change = pipe(call("_ok_quotient", here, b), &gojq.Query{Left: here, Op: gojq.OpDiv, Right: b})
 	default:
-		change = pipe(call("_pairs", here, b), &gojq.Query{Left: here, Op: gojq.OpSub, Right: b})
+		change = pipe(call("_ok_pairs", here, b), &gojq.Query{Left: here, Op: gojq.OpSub, Right: b})
 	}
 	q.Left, q.Op, q.Patterns = paren(right), gojq.OpPipe, bind("$__b")
-	q.Right = pipe(call("_outer"), &gojq.Query{Left: left, Op: gojq.OpModify, Right: paren(change)})
+	q.Right = pipe(call("_ok_outer"), &gojq.Query{Left: left, Op: gojq.OpModify, Right: paren(change)})
 }
 
 func (g *guarding) term(t *gojq.Term) {
@@ -201,10 +201,10 @@ func (g *guarding) term(t *gojq.Term) {
 		}
 	case gojq.TermTypeFormat:
 		if t.Str == nil {
-			replace(t, pipe(call("_render"), &gojq.Query{Term: &gojq.Term{Type: t.Type, Format: t.Format}}))
+			replace(t, pipe(call("_ok_render"), &gojq.Query{Term: &gojq.Term{Type: t.Type, Format: t.Format}}))
 		}
 	case gojq.TermTypeRecurse:
-		replace(t, pipe(call("_outer"), &gojq.Query{Term: &gojq.Term{Type: t.Type}}))
+		replace(t, pipe(call("_ok_outer"), &gojq.Query{Term: &gojq.Term{Type: t.Type}}))
 	case gojq.TermTypeFunc:
 		g.function(t)
 	}
@@ -254,9 +254,9 @@ func suffixes(t *gojq.Term) {
 		check := ""
 		switch s := t.SuffixList[i]; {
 		case s.Iter:
-			check = "_outer"
+			check = "_ok_outer"
 		case s.Index != nil && s.Index.IsSlice:
-			check = "_slice"
+			check = "_ok_slice"
 		default:
 			continue
 		}
@@ -289,58 +289,58 @@ func (g *guarding) function(t *gojq.Term) {
 		g.fail("function not defined: %s", clip(arity(f.Name, len(f.Args))))
 	case free:
 	case outer:
-		before("_outer")
+		before("_ok_outer")
 	case whole, render:
-		check := "_whole"
+		check := "_ok_whole"
 		if rules[f.Name] == render {
-			check = "_render"
+			check = "_ok_render"
 		}
 		for i := range f.Args {
 			after(i, check)
 		}
 		before(check)
 	case order:
-		before("_order")
+		before("_ok_order")
 	case orderBy:
 		if len(f.Args) == 1 { // sort_by(f) is _sort_by(map([f]))
-			keys := pipe(call("map", list(f.Args[0])), call("_order"))
-			replace(t, pipe(call("_outer"), call("_"+f.Name, keys)))
+			keys := pipe(call("map", list(f.Args[0])), call("_ok_order"))
+			replace(t, pipe(call("_ok_outer"), call("_"+f.Name, keys)))
 		}
 	case adding:
 		if len(f.Args) == 1 { // add(f) is [f] | add
-			replace(t, pipe(list(f.Args[0]), pipe(call("_total"), call("add"))))
+			replace(t, pipe(list(f.Args[0]), pipe(call("_ok_total"), call("add"))))
 			return
 		}
-		before("_total")
+		before("_ok_total")
 	case pairing:
-		first(t, "_pairs", identity())
+		first(t, "_ok_pairs", identity())
 	case joining:
-		first(t, "_join")
+		first(t, "_ok_join")
 	case matching, global, putting:
 		g.matching(t)
 	case letters:
-		before("_letters", literal(""))
+		before("_ok_letters", literal(""))
 	case fields:
 		if len(f.Args) == 2 {
 			g.matching(t)
 			return
 		}
-		first(t, "_letters")
+		first(t, "_ok_letters")
 	case rows:
-		before("_rows")
+		before("_ok_rows")
 	case decoding:
-		before("_decode")
+		before("_ok_decode")
 	case index:
-		after(0, "_index")
+		after(0, "_ok_index")
 	case path:
-		after(0, "_path")
-		before("_outer")
+		after(0, "_ok_path")
+		before("_ok_outer")
 	case stream:
-		after(0, "_event")
+		after(0, "_ok_event")
 	case looking:
-		after(min(len(f.Args)-1, 2), "_index")
+		after(min(len(f.Args)-1, 2), "_ok_index")
 	case format:
-		after(0, "_format")
+		after(0, "_ok_format")
 	}
 }
 
@@ -353,7 +353,7 @@ func (g *guarding) matching(t *gojq.Term) {
 		all = "true"
 	case putting:
 		if len(f.Args) > 1 {
-			f.Args[1] = pipe(paren(f.Args[1]), call("_put"))
+			f.Args[1] = pipe(paren(f.Args[1]), call("_ok_put"))
 		}
 		if f.Name == "gsub" || len(f.Args) > 2 && mayBeGlobal(f.Args[2]) {
 			all = "true"
@@ -363,7 +363,7 @@ func (g *guarding) matching(t *gojq.Term) {
 			all = "true"
 		}
 	}
-	first(t, "_regex", nil, constant(all))
+	first(t, "_ok_regex", nil, constant(all))
 }
 
 // mayBeGlobal reports whether the flags that q gives may ask for all matches.
@@ -405,7 +405,7 @@ func (g *guarding) text(s *gojq.String) {
 			continue
 		}
 		g.query(q)
-		s.Queries[i] = paren(pipe(paren(q), call("_piece", pieces)))
+		s.Queries[i] = paren(pipe(paren(q), call("_ok_piece", pieces)))
 	}
 }
 
@@ -423,7 +423,7 @@ func (g *guarding) index(e *gojq.Index) {
 		if n, ok := literalNumber(*q); ok && n <= maxIndex || isText(*q) {
 			continue
 		}
-		*q = pipe(paren(*q), call("_index"))
+		*q = pipe(paren(*q), call("_ok_index"))
 	}
 }
 
