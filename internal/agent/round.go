@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/llm"
@@ -39,7 +40,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	}
 	r.Reply, r.Replied = reply, l.Now()
 	l.model = r.Request.Target.String() // the turn stays with whoever answered
-	r.State = l.thread.State.Apply()
+	r.State = l.thread.State
 	r.State.Tools = tool.Names(sf.Offered)
 	if d.NoTools {
 		l.closeReply(&r.Reply)
@@ -101,9 +102,10 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 }
 
 // keepPartial stores the text of a reply that broke off, so that the history
-// holds what the person saw.
+// holds what the person saw, and what a person said just before it, which was
+// handed over and stands nowhere else.
 func (l *loop) keepPartial(r *Round, partial llm.Reply) error {
-	if strings.TrimSpace(partial.Message.Text()) == "" {
+	if strings.TrimSpace(partial.Message.Text()) == "" && !slices.ContainsFunc(r.Before, spoken) {
 		return nil
 	}
 	r.Reply, r.Replied, r.State = partial, l.Now(), l.thread.State
@@ -117,6 +119,7 @@ func (l *loop) keepPartial(r *Round, partial llm.Reply) error {
 func (l *loop) called(r *Round) error {
 	r.Calls = r.Reply.Message.Calls()
 	if err := l.History.Called(l.keep(), l.turn, r); err != nil {
+		l.unstored = true
 		return err
 	}
 	l.thread.Rounds, l.rounds = r.Number, l.rounds+1
@@ -154,6 +157,11 @@ func (r *Round) Messages() []llm.Message {
 		results.Parts[i] = llm.Part{Kind: llm.KindResult, Result: o.Result()}
 	}
 	return append(out, results)
+}
+
+// spoken reports whether m holds more than the host's own words.
+func spoken(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Kind != llm.KindContext })
 }
 
 func withoutCalls(parts []llm.Part) []llm.Part {
