@@ -215,3 +215,27 @@ func TestTheTraceTellsWhatHappened(t *testing.T) {
 		t.Errorf("the call's trace is %+v", o)
 	}
 }
+
+// The preview of a prompt is compared with the last request of its own session,
+// also behind a turn in which no model answered.
+func TestAPreviewKnowsTheLastRequestOfItsSession(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "", fakellm.Text("hello"), fakellm.Fail(400, `{"error":{"message":"no"}}`))
+	r.say("s", "hi")
+	if end := r.say("s", "again").end.End; end.Status != agent.Failed {
+		t.Fatalf("the second turn is %s", end.Status)
+	}
+	for session, want := range map[string]bool{"s": true, "other": false, "": false} {
+		p, err := r.PreviewPrompt(t.Context(), admin(session, "and now?"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (p.Last != nil) != want {
+			t.Errorf("session %q: the last request is %+v", session, p.Last)
+		}
+		if want && (len(p.Last.Sections) != len(p.Sections)-1 || len(p.Last.Tools) != len(p.Request.Tools)) {
+			t.Errorf("the last request had %d sections and %d tools, this one has %d, the time included, and %d",
+				len(p.Last.Sections), len(p.Last.Tools), len(p.Sections), len(p.Request.Tools))
+		}
+	}
+}
