@@ -1,6 +1,6 @@
 // Package gateway builds the product out of its rooms, in one readable order:
-// configuration, log, state, blobs, pool, models, plugins, history, runner, and
-// each agent when it is first asked for.
+// configuration, log, state, blobs, models, plugins, history, workspaces, pool,
+// runner, and each agent when it is first asked for.
 //
 // Life: [Open] opens everything that can fail and leaves nothing half open.
 // One-shot commands open a gateway, ask it and close it; they work beside a

@@ -239,3 +239,31 @@ func TestAPreviewKnowsTheLastRequestOfItsSession(t *testing.T) {
 		}
 	}
 }
+
+// Another process on the same home waits for the session, and says so.
+func TestASessionIsHeldAmongProcesses(t *testing.T) {
+	t.Parallel()
+	slow := fakellm.Text("first")
+	slow.Delay = 300
+	r := setup(t, "", slow, fakellm.Text("second"))
+	other := &rig{t: t, model: r.model, home: r.home}
+	other.open()
+	t.Cleanup(other.close)
+
+	going := r.start(admin("s", "one"))
+	for e := range going.Events(t.Context(), 0) {
+		if e.Type == agent.ModelStarted {
+			break
+		}
+	}
+	late := other.say("s", "two")
+	if e := late.events[0]; e.Type != agent.Notice || e.Kind != "queued" || !strings.Contains(e.Text, "another process") {
+		t.Errorf("the waiting run begins with %+v", e)
+	}
+	if seen := r.watch(going); seen.text != "first" || late.text != "second" {
+		t.Errorf("the answers are %q and %q", seen.text, late.text)
+	}
+	if got := roles(r.sent(2)); got != "system user assistant user" {
+		t.Errorf("the second request holds %s", got)
+	}
+}
