@@ -128,18 +128,26 @@ func (l *loop) called(r *Round) error {
 	return nil
 }
 
-// count adds what r used, and what that cost as far as it is known.
+// count adds what r used, and what that cost as far as it is known. A reply
+// that broke off, or whose provider doesn't count, is known to cost
+// nothing only when its target is free.
 func (l *loop) count(r *Round) {
-	l.usage = l.usage.Add(r.Reply.Usage)
-	if l.Cost == nil || r.Reply.Usage == (llm.Usage{}) {
+	used := r.Reply.Usage
+	l.usage = l.usage.Add(used)
+	if l.Cost == nil || r.Reply.Finish == llm.FinishHost {
 		return
 	}
-	usd := l.Cost(r.Reply.Usage, r.Request.Target)
-	if usd == nil {
+	counted := used != llm.Usage{}
+	if !counted {
+		used.Output = 1
+	}
+	usd := l.Cost(used, r.Request.Target)
+	switch {
+	case usd == nil, !counted && *usd > 0:
 		l.unknown = true
-		return
+	default:
+		l.usd += *usd
 	}
-	l.usd += *usd
 }
 
 // Messages is the round as a thread holds it: what joined before the call, the
