@@ -128,26 +128,37 @@ func (l *loop) called(r *Round) error {
 	return nil
 }
 
-// count adds what r used, and what that cost as far as it is known. A reply
-// that broke off, or whose provider doesn't count, is known to cost
-// nothing only when its target is free.
+// count adds what r used, and what that cost as far as it is known.
 func (l *loop) count(r *Round) {
-	used := r.Reply.Usage
-	l.usage = l.usage.Add(used)
-	if l.Cost == nil || r.Reply.Finish == llm.FinishHost {
+	l.usage = l.usage.Add(r.Reply.Usage)
+	if l.Cost == nil {
 		return
 	}
+	if usd := r.Cost(l.Cost); usd != nil {
+		l.usd += *usd
+	} else {
+		l.unknown = true
+	}
+}
+
+// Cost is what the model call cost in US dollars at the prices that of knows,
+// nil when that is unknown: a reply that broke off, or whose provider doesn't
+// count, is known to cost nothing only when its target is free. Words of the
+// host cost nothing.
+func (r *Round) Cost(of func(llm.Usage, llm.Target) *float64) *float64 {
+	if r.Reply.Finish == llm.FinishHost {
+		return new(float64)
+	}
+	used := r.Reply.Usage
 	counted := used != llm.Usage{}
 	if !counted {
 		used.Output = 1
 	}
-	usd := l.Cost(used, r.Request.Target)
-	switch {
-	case usd == nil, !counted && *usd > 0:
-		l.unknown = true
-	default:
-		l.usd += *usd
+	usd := of(used, r.Request.Target)
+	if !counted && usd != nil && *usd > 0 {
+		return nil
 	}
+	return usd
 }
 
 // Messages is the round as a thread holds it: what joined before the call, the
