@@ -148,7 +148,7 @@ func policy(r config.Rule) surface.Policy {
 // PromptPreview is the request that a run would begin with.
 type PromptPreview struct {
 	Agent    string
-	Session  string // empty for a new one
+	Session  string          // empty for a new one
 	Sections []agent.Section // what is added after the person's words included
 	Request  llm.Request
 	Last     *agent.RequestFacts // of the session's last request; nil without one
