@@ -267,3 +267,26 @@ func TestASessionIsHeldAmongProcesses(t *testing.T) {
 		t.Errorf("the second request holds %s", got)
 	}
 }
+
+// A provider whose key is a secret is never asked without it.
+func TestAProviderWithASecretForAKeyIsNotAsked(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "    kept: {type: openai-compatible, model: m, base_url: \"http://127.0.0.1:1/v1\", api_key: \"secret:KEPT\"}\n  fallback: [kept]\n",
+		fakellm.Fail(401, `{"error":{"message":"no such key"}}`))
+	seen := r.say("s", "hi")
+	if seen.end.End.Status != agent.Failed || !strings.Contains(seen.end.Text, "openai") {
+		t.Errorf("the end is %q", seen.end.Text)
+	}
+	told := ""
+	for _, e := range seen.events {
+		if e.Type == agent.Notice {
+			told += e.Text
+		}
+	}
+	mustContain(t, "the notices", told, "the secret KEPT", "not in this version")
+	req := admin("s", "hi")
+	req.Model = "kept"
+	if end := r.watch(r.start(req)).end; !strings.Contains(end.Text, "the secret KEPT") {
+		t.Errorf("asked for by name: %q", end.Text)
+	}
+}
