@@ -317,8 +317,8 @@ func (a *app) inRole(cmd *cobra.Command, g *gateway.Gateway, p *auth.Principal) 
 	return nil
 }
 
-// build builds the gateway on the home folder, in this process.
-func (a *app) build(ctx context.Context, demo bool) (*gateway.Gateway, error) {
+// open builds the gateway on the home folder, in this process.
+func (a *app) open(ctx context.Context, demo bool) (*gateway.Gateway, error) {
 	home, err := config.HomeDir(a.home, a.env)
 	if err != nil {
 		return nil, err
@@ -326,15 +326,6 @@ func (a *app) build(ctx context.Context, demo bool) (*gateway.Gateway, error) {
 	return gateway.Open(ctx, gateway.Options{
 		Home: home, Environ: a.env, Plugins: a.plugins, AllowDemo: demo, Log: a.logger,
 	})
-}
-
-// open is build, and says what the configuration warns of.
-func (a *app) open(ctx context.Context, demo bool) (*gateway.Gateway, error) {
-	g, err := a.build(ctx, demo)
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
 }
 
 // warn tells what is odd in the configuration.

@@ -84,7 +84,7 @@ func (a *app) examine(ctx context.Context, offline bool) []finding {
 		return append(out, finding{"configuration", isFault, err.Error(), homeFix(home, err)})
 	}
 	out = append(out, examineConfig(c)...)
-	g, err := a.build(ctx, false)
+	g, err := a.open(ctx, false)
 	if err != nil {
 		return append(out, finding{"state", isFault, err.Error(), homeFix(home, err)})
 	}
