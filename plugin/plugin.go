@@ -53,7 +53,9 @@ type Manifest struct {
 // API is what a plugin registers with. It is valid during Register only.
 type API interface {
 	// RegisterTool adds a tool. It fails when the manifest doesn't name the
-	// tool, when the name is taken, or when the schema is unusable.
+	// tool, when the plugin has registered one of that name, or when its name
+	// or schema is unusable. A tool whose name belongs to GoClaw or to a plugin
+	// before this one is skipped; "goclaw tools explain" says so.
 	RegisterTool(Tool) error
 	// Logger writes to the process's log, marked with the plugin's id.
 	Logger() *slog.Logger

@@ -40,7 +40,7 @@ func (l *loop) answer() error {
 			l.emit(Event{Type: Notice, Kind: d.NoticeKind, Text: d.Notice})
 		}
 		if d.Stop {
-			return l.say(d.Reason)
+			return l.say(d)
 		}
 		r, sf, err := l.ask(d)
 		if err != nil {
@@ -59,11 +59,11 @@ func (l *loop) answer() error {
 
 // begin stores the person's message with what the host adds behind it.
 func (l *loop) begin() error {
-	context, err := l.Prompts.Context(l.ctx, l.turn)
+	added, err := l.Prompts.Context(l.ctx, l.turn)
 	if err != nil {
 		return err
 	}
-	l.turn.Message.Parts = append(slices.Clip(l.turn.Message.Parts), context...)
+	l.turn.Message.Parts = append(slices.Clip(l.turn.Message.Parts), added...)
 	l.thread, err = l.History.Begin(l.ctx, l.turn)
 	return err
 }
@@ -87,6 +87,9 @@ type loop struct {
 	usage   llm.Usage
 	usd     float64
 	unknown bool // the price of some call
+	// unstored says that something is not in the history although it happened:
+	// that is a failure, also of a run that was stopped.
+	unstored bool
 }
 
 func (l *loop) emit(e Event) {
@@ -106,15 +109,19 @@ func (l *loop) emit(e Event) {
 func (l *loop) finish(err error) {
 	end := End{Status: Done, Usage: l.usage, Rounds: l.rounds, Time: l.Now()}
 	switch {
-	case err != nil && (l.ctx.Err() != nil || errors.Is(err, context.Canceled)):
+	case err != nil && l.ctx.Err() != nil && !l.unstored:
 		end.Status = Stopped
 	case err != nil:
 		end.Status, end.Error = Failed, Advice(err)
 	case l.limited:
 		end.Status = Limited
 	}
-	if serr := l.History.End(l.keep(), l.turn, end); serr != nil && end.Status != Failed {
-		end.Status, end.Error = Failed, Advice(serr)
+	if err := l.History.End(l.keep(), l.turn, end); err != nil {
+		words := Advice(err)
+		if end.Status == Failed {
+			words = end.Error + " And " + words
+		}
+		end.Status, end.Error = Failed, words
 	}
 	e := Event{Type: RunFinished, Text: l.text, End: &RunEnd{Status: end.Status, Rounds: end.Rounds, Usage: end.Usage}}
 	if !l.unknown && l.Cost != nil {
@@ -129,16 +136,17 @@ func (l *loop) finish(err error) {
 // keep is the context for what must be stored even though the run was stopped.
 func (l *loop) keep() context.Context { return context.WithoutCancel(l.ctx) }
 
-// say ends the turn with words of the host, which become part of the history.
-func (l *loop) say(words string) error {
-	r := &Round{Number: l.thread.Rounds + 1, Started: l.Now(), State: l.thread.State}
-	r.Reply = llm.Reply{Message: llm.AssistantMessage(words), Finish: llm.FinishHost}
+// say ends the turn with the brake's words, which become part of the history
+// behind what a person said meanwhile.
+func (l *loop) say(d Directive) error {
+	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Started: l.Now(), State: l.thread.State}
+	r.Reply = llm.Reply{Message: llm.AssistantMessage(d.Reason), Finish: llm.FinishHost}
 	r.Replied = r.Started
 	l.limited = true
 	if err := l.called(r); err != nil {
 		return err
 	}
-	l.emit(Event{Type: TokenChunk, Text: words})
+	l.emit(Event{Type: TokenChunk, Text: d.Reason})
 	return l.settle(r)
 }
 
@@ -155,7 +163,7 @@ func (l *loop) work(r *Round, sf tool.Surface) error {
 			l.emit(Event{Type: ToolProgress, Tool: te, Text: e.Text})
 		case tool.Finished:
 			if err := l.History.Result(l.keep(), l.turn, r, e.Index, *e.Outcome); err != nil {
-				failed = errors.Join(failed, err)
+				failed, l.unstored = errors.Join(failed, err), true
 			}
 			te.Name, te.Args = e.Outcome.Tool, e.Outcome.Args
 			l.emit(Event{Type: ToolFinished, Tool: te})
@@ -180,6 +188,7 @@ func (l *loop) work(r *Round, sf tool.Surface) error {
 func (l *loop) settle(r *Round) error {
 	r.Ended = l.Now()
 	if err := l.History.Settled(l.keep(), l.turn, r); err != nil {
+		l.unstored = true
 		return err
 	}
 	l.thread.State = r.State

@@ -116,7 +116,14 @@ func (h *history) Begin(_ context.Context, t agent.Turn) (agent.Thread, error) {
 }
 
 func (h *history) Called(_ context.Context, _ agent.Turn, r *agent.Round) error {
-	return h.note("called %d %q %d", r.Number, r.Reply.Message.Text(), len(r.Calls))
+	after := ""
+	for _, m := range r.Before {
+		after += m.Text()
+	}
+	if after != "" {
+		after = fmt.Sprintf(" after %q", after)
+	}
+	return h.note("called %d %q %d%s", r.Number, r.Reply.Message.Text(), len(r.Calls), after)
 }
 
 func (h *history) Result(_ context.Context, _ agent.Turn, r *agent.Round, i int, o tool.Outcome) error {
@@ -295,8 +302,8 @@ func TestStoppingKeepsWhatWasSeen(t *testing.T) {
 		if d := cmp.Diff([]string{"begin", `called 1 "half an ans" 0`, "settled 1", "end stopped"}, h.log); d != "" {
 			t.Errorf("stored (-want +got):\n%s", d)
 		}
-		if e := events[len(events)-1]; e.Type != agent.RunFinished || e.End.Status != agent.Stopped {
-			t.Errorf("the end is %+v", e)
+		if e := events[len(events)-1]; e.Type != agent.RunFinished || e.End.Status != agent.Stopped || e.End.USD != nil {
+			t.Errorf("the end is %+v %+v, of a cost that nobody knows", e, e.End)
 		}
 	})
 	t.Run("in the middle of a call", func(t *testing.T) {
@@ -343,6 +350,66 @@ func TestAFailureIsAnEventWithAdvice(t *testing.T) {
 	}
 	if h.end.Status != agent.Failed {
 		t.Errorf("stored %+v", h.end)
+	}
+}
+
+// What a person says while the run goes on stands nowhere but in the round that
+// takes it in, so that round is stored however it ends.
+func TestWhatIsSaidMeanwhileIsNeverLost(t *testing.T) {
+	t.Parallel()
+	same := says("", call("a", "one", "{}"))
+	fails := func(_ context.Context, yield func(llm.Event, error) bool) {
+		yield(llm.Event{}, &llm.Error{Class: llm.ClassNetwork, Message: "reset"})
+	}
+	for name, c := range map[string]struct {
+		answers []func(context.Context, func(llm.Event, error) bool)
+		limits  agent.Limits
+		said    int // asked so often for what was said, it is told
+		want    string
+	}{
+		"the model call fails":   {[]func(context.Context, func(llm.Event, error) bool){same, fails}, agent.Limits{}, 1, `called 2 "" 0 after "and this"`},
+		"the guard ends the run": {[]func(context.Context, func(llm.Event, error) bool){same, same}, agent.Limits{Stop: 2}, 2, `called 3 "I stopped`},
+		"the limit ends the run": {[]func(context.Context, func(llm.Event, error) bool){same, says("so far")}, agent.Limits{Rounds: 1}, 1, `called 2 "so far" 0 after "and this`},
+		"the model answers":      {[]func(context.Context, func(llm.Event, error) bool){same, says("done")}, agent.Limits{}, 1, `called 2 "done" 0 after "and this"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			steer := func() []llm.Message {
+				if asked++; asked != c.said {
+					return nil
+				}
+				return []llm.Message{llm.UserMessage("and this")}
+			}
+			h := &history{}
+			a := loop(&script{answers: c.answers}, toolbox{"one": func() (string, []tool.Effect) { return "1", nil }}, h, agent.Limits{})
+			a.Watch = func(agent.Turn) agent.Watch { return agent.NewBrake(c.limits, steer) }
+			for range a.ProcessStream(t.Context(), turn("hi")) {
+			}
+			if all := strings.Join(h.log, "\n"); !strings.Contains(all, c.want) || !strings.Contains(all, `after "and this`) {
+				t.Errorf("stored\n%s", all)
+			}
+		})
+	}
+}
+
+// A run that was stopped says so, unless what it did is not in its history.
+func TestAStoppedRunThatCouldNotBeStoredHasFailed(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h := &history{}
+	m := &script{answers: []func(context.Context, func(llm.Event, error) bool){
+		func(ctx context.Context, yield func(llm.Event, error) bool) {
+			yield(llm.Event{Type: llm.EventText, Text: "half"}, nil)
+			h.err = errors.New("disk full")
+			cancel()
+			yield(llm.Event{}, ctx.Err())
+		},
+	}}
+	events := slices.Collect(loop(m, nil, h, agent.Limits{}).ProcessStream(ctx, turn("hi")))
+	if last := events[len(events)-1]; last.Type != agent.RunFailed || !strings.Contains(last.Text, "disk full") {
+		t.Errorf("the end is %+v", last)
 	}
 }
 

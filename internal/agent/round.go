@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/llm"
@@ -39,7 +40,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	}
 	r.Reply, r.Replied = reply, l.Now()
 	l.model = r.Request.Target.String() // the turn stays with whoever answered
-	r.State = l.thread.State.Apply()
+	r.State = l.thread.State
 	r.State.Tools = tool.Names(sf.Offered)
 	if d.NoTools {
 		l.closeReply(&r.Reply)
@@ -101,9 +102,10 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 }
 
 // keepPartial stores the text of a reply that broke off, so that the history
-// holds what the person saw.
+// holds what the person saw, and what a person said just before it, which was
+// handed over and stands nowhere else.
 func (l *loop) keepPartial(r *Round, partial llm.Reply) error {
-	if strings.TrimSpace(partial.Message.Text()) == "" {
+	if strings.TrimSpace(partial.Message.Text()) == "" && !slices.ContainsFunc(r.Before, spoken) {
 		return nil
 	}
 	r.Reply, r.Replied, r.State = partial, l.Now(), l.thread.State
@@ -117,6 +119,7 @@ func (l *loop) keepPartial(r *Round, partial llm.Reply) error {
 func (l *loop) called(r *Round) error {
 	r.Calls = r.Reply.Message.Calls()
 	if err := l.History.Called(l.keep(), l.turn, r); err != nil {
+		l.unstored = true
 		return err
 	}
 	l.thread.Rounds, l.rounds = r.Number, l.rounds+1
@@ -128,15 +131,34 @@ func (l *loop) called(r *Round) error {
 // count adds what r used, and what that cost as far as it is known.
 func (l *loop) count(r *Round) {
 	l.usage = l.usage.Add(r.Reply.Usage)
-	if l.Cost == nil || r.Reply.Usage == (llm.Usage{}) {
+	if l.Cost == nil {
 		return
 	}
-	usd := l.Cost(r.Reply.Usage, r.Request.Target)
-	if usd == nil {
+	if usd := r.Cost(l.Cost); usd != nil {
+		l.usd += *usd
+	} else {
 		l.unknown = true
-		return
 	}
-	l.usd += *usd
+}
+
+// Cost is what the model call cost in US dollars at the prices that of knows,
+// nil when that is unknown: a reply that broke off, or whose provider doesn't
+// count, is known to cost nothing only when its target is free. Words of the
+// host cost nothing.
+func (r *Round) Cost(of func(llm.Usage, llm.Target) *float64) *float64 {
+	if r.Reply.Finish == llm.FinishHost {
+		return new(float64)
+	}
+	used := r.Reply.Usage
+	counted := used != llm.Usage{}
+	if !counted {
+		used.Output = 1
+	}
+	usd := of(used, r.Request.Target)
+	if !counted && usd != nil && *usd > 0 {
+		return nil
+	}
+	return usd
 }
 
 // Messages is the round as a thread holds it: what joined before the call, the
@@ -154,6 +176,11 @@ func (r *Round) Messages() []llm.Message {
 		results.Parts[i] = llm.Part{Kind: llm.KindResult, Result: o.Result()}
 	}
 	return append(out, results)
+}
+
+// spoken reports whether m holds more than the host's own words.
+func spoken(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Kind != llm.KindContext })
 }
 
 func withoutCalls(parts []llm.Part) []llm.Part {

@@ -323,13 +323,9 @@ func (a *app) open(ctx context.Context, demo bool) (*gateway.Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := gateway.Open(ctx, gateway.Options{
+	return gateway.Open(ctx, gateway.Options{
 		Home: home, Environ: a.env, Plugins: a.plugins, AllowDemo: demo, Log: a.logger,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
 }
 
 // warn tells what is odd in the configuration.
@@ -368,8 +364,9 @@ func (a *app) level() (slog.Level, error) {
 	return 0, usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
 }
 
-// logger makes the log of a one-shot command. It is quiet unless asked, so
-// that the answer stands alone.
+// logger makes the log of a one-shot command, in the form that the
+// configuration wants. Its level is that of the flag, not log.level: it is
+// quiet unless asked, so that the answer stands alone.
 func (a *app) logger(c config.Log) (*slog.Logger, error) {
 	level, err := a.level()
 	if err != nil {

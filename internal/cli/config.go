@@ -38,10 +38,9 @@ func (a *app) configValidate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.File = filepath.Join(o.Home, config.FileName)
 			if len(args) == 1 {
 				o.File = args[0]
-			}
-			if len(args) == 1 {
 				if _, err := os.Stat(args[0]); err != nil {
 					return err
 				}
@@ -52,11 +51,9 @@ func (a *app) configValidate() *cobra.Command {
 			switch {
 			case errors.As(err, &faults):
 				report.add(&report.Faults, faults)
-				report.File = faults[0].Pos.File
 			case err != nil:
 				return err
 			default:
-				report.File = c.File
 				report.add(&report.Warnings, c.Warnings)
 				for _, p := range c.NotActedOn(gateway.ActedOn) {
 					report.Warnings = append(report.Warnings, fault{Key: p.Key, File: p.File, Line: p.Line, Column: p.Column, Message: p.String() + ": set, not acted on by this version"})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -85,7 +87,8 @@ func surfaceOf(cmd *cobra.Command, g *gateway.Gateway, req run.Request) (shownSu
 		return shownSurface{}, err
 	}
 	sf, err := look.Agent.Engine.Offer(cmd.Context(), look.Scope, look.Target, look.State)
-	if err != nil {
+	var none *engine.NoToolsError
+	if err != nil && !errors.As(err, &none) { // a run ends then; here it is what is asked for
 		return shownSurface{}, err
 	}
 	v := shownSurface{
@@ -104,6 +107,12 @@ func surfaceOf(cmd *cobra.Command, g *gateway.Gateway, req run.Request) (shownSu
 }
 
 func (v shownSurface) write(w io.Writer, all bool) error {
+	if len(v.Offered)+len(v.Others) == 0 {
+		if _, err := fmt.Fprintln(w, "no tool is offered"); err != nil {
+			return err
+		}
+		return v.writeRemoved(w, all)
+	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "TOOL\tOWNER\tGROUP\tKIND\tWHAT FOR")
 	row := func(x listedTool, mark string) {
@@ -127,6 +136,11 @@ func (v shownSurface) write(w io.Writer, all bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	return v.writeRemoved(w, all)
+}
+
+// writeRemoved tells what is not permitted and why, or how to find that out.
+func (v shownSurface) writeRemoved(w io.Writer, all bool) error {
 	if !all {
 		if n := len(v.Removed); n > 0 {
 			_, err := fmt.Fprintf(w, "\n%d more are not permitted; see --all, or goclaw tools explain NAME\n", n)

@@ -68,7 +68,7 @@ func traceOf(g *gateway.Gateway, r session.Run) trace {
 	usd := 0.0
 	t := trace{Run: r, USD: &usd, Rounds: []roundTrace{}}
 	for _, x := range r.Rounds {
-		if c := g.Cost(x.Reply.Usage, x.Request.Target); c != nil && t.USD != nil {
+		if c := x.Cost(g.Cost); c != nil && t.USD != nil {
 			usd += *c
 		} else {
 			t.USD = nil

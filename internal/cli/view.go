@@ -38,7 +38,10 @@ func (v *view) show(e agent.Event) error {
 		// What the model says in one round stands apart from the next.
 		return v.line()
 	case agent.Retracted:
+		// What was written stays written: the new beginning stands apart.
+		err := v.line()
 		v.aside("the answer begins anew")
+		return err
 	case agent.Notice:
 		v.aside("%s", e.Text)
 	case agent.ToolStarted:

@@ -13,5 +13,5 @@ var ActedOn = []string{
 	"agents.list[].tools.timeout", "agents.list[].tools.loop_guard", "agents.list[].memory.context_budget_chars",
 	"tools.profile", "tools.allow", "tools.also_allow", "tools.deny", "tools.by_provider", "tools.by_sender", "tools.subagents",
 	"tools.max_tool_iterations", "tools.max_result_chars", "tools.max_step_chars", "tools.pool", "tools.timeout", "tools.loop_guard",
-	"memory.context_budget_chars", "outputs", "sessions.while_busy", "log",
+	"memory.context_budget_chars", "outputs", "sessions.while_busy", "log.format",
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	a := &Agent{Config: c, Registry: tool.NewRegistry()}
 	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
 	a.Registry.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(g.blobs, limits)...)
-	if err := builtin.Register(a.Registry, builtin.Deps{Workspaces: g.workspaces, Refs: g.blobs, Now: time.Now}); err != nil {
+	if err := builtin.Register(a.Registry, builtin.Deps{Workspaces: g.workspaces, Refs: spill.Refs(g.blobs), Now: time.Now}); err != nil {
 		return nil, err
 	}
 	g.plugins.Join(a.Registry)
@@ -147,10 +148,10 @@ func policy(r config.Rule) surface.Policy {
 // PromptPreview is the request that a run would begin with.
 type PromptPreview struct {
 	Agent    string
-	Session  string // empty for a new one
-	Sections []agent.Section
+	Session  string          // empty for a new one
+	Sections []agent.Section // what is added after the person's words included
 	Request  llm.Request
-	Last     map[string]string // digests of the session's last request by section; nil without one
+	Last     *agent.RequestFacts // of the session's last request; nil without one
 }
 
 // PreviewPrompt builds the first request of a run without starting it.
@@ -168,27 +169,46 @@ func (g *Gateway) PreviewPrompt(ctx context.Context, req run.Request) (PromptPre
 	if err != nil {
 		return PromptPreview{}, err
 	}
+	last, err := g.lastRequest(ctx, look.Key)
+	if err != nil {
+		return PromptPreview{}, err
+	}
 	message := llm.Message{Role: llm.User, Parts: append(append([]llm.Part(nil), req.Message.Parts...), extra...)}
 	r, facts, err := look.Agent.Prompts.Build(ctx, t, sf, []llm.Message{message})
 	if err != nil {
 		return PromptPreview{}, err
 	}
-	p := PromptPreview{Agent: look.Scope.Agent(), Session: req.Session, Sections: facts.Sections, Request: r}
-	return p, g.lastDigests(ctx, look.Key, &p)
+	p := PromptPreview{Agent: look.Scope.Agent(), Session: req.Session, Sections: facts.Sections, Request: r, Last: last}
+	for _, part := range extra {
+		p.Sections = append(p.Sections, agent.Section{Name: "context", Place: prompt.Message, Source: "built in", Bytes: len(part.Text), Text: part.Text})
+	}
+	return p, nil
 }
 
-// lastDigests finds what the session's last request was made of.
-func (g *Gateway) lastDigests(ctx context.Context, key session.Key, p *PromptPreview) error {
-	runs, _, err := g.Sessions.Runs(ctx, session.RunFilter{Agent: key.Agent, ID: key.ID, Limit: 1, Depth: session.Traced})
-	if err != nil || len(runs) == 0 || len(runs[0].Rounds) == 0 {
-		return err
+// lastRequest is what the last request of a session was made of, which is what
+// its provider may have cached; nil when there was none. A run that failed
+// before a model answered has stored no request, so it may not be the last run.
+func (g *Gateway) lastRequest(ctx context.Context, key session.Key) (*agent.RequestFacts, error) {
+	if key.ID == "" {
+		return nil, nil // a new session; to the filter below it would be all of them
 	}
-	p.Last = map[string]string{}
-	rounds := runs[0].Rounds
-	for _, s := range rounds[len(rounds)-1].Request.Sections {
-		p.Last[s.Name] = s.Digest
+	for f := (session.RunFilter{Agent: key.Agent, ID: key.ID, Limit: 1, Depth: session.Traced}); ; {
+		runs, next, err := g.Sessions.Runs(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			for _, round := range slices.Backward(r.Rounds) {
+				if len(round.Request.Sections) > 0 {
+					return &round.Request, nil
+				}
+			}
+		}
+		if next == "" {
+			return nil, nil
+		}
+		f.After = next
 	}
-	return nil
 }
 
 // Look is what a command needs to look at an agent's tools as a run would.

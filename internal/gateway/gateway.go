@@ -1,6 +1,6 @@
 // Package gateway builds the product out of its rooms, in one readable order:
-// configuration, log, state, blobs, pool, models, plugins, history, runner, and
-// each agent when it is first asked for.
+// configuration, log, state, blobs, models, plugins, history, workspaces, pool,
+// runner, and each agent when it is first asked for.
 //
 // Life: [Open] opens everything that can fail and leaves nothing half open.
 // One-shot commands open a gateway, ask it and close it; they work beside a
@@ -135,11 +135,17 @@ func (g *Gateway) sweep(ctx context.Context) error {
 	return nil
 }
 
-func (g *Gateway) hold(ctx context.Context, key session.Key) (func(), error) {
+// hold keeps a session to one run among all processes.
+func (g *Gateway) hold(ctx context.Context, key session.Key, busy func()) (func(), error) {
 	if err := key.Check(); err != nil {
 		return nil, err
 	}
-	return g.holds.Hold(ctx, key)
+	release, err := g.holds.Try(key)
+	if errors.Is(err, session.ErrHeld) {
+		busy()
+		return g.holds.Hold(ctx, key)
+	}
+	return release, err
 }
 
 // DeleteSession removes a session with all that is kept of it. It fails with

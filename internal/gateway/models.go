@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,7 +71,7 @@ func (m *models) choose(ctx context.Context, a config.Agent, model string, probe
 		if err != nil {
 			return config.Choice{}, err
 		}
-		return config.Choice{Target: t, Why: "--model names it"}, nil
+		return config.Choice{Target: t, Why: "--model names it"}, m.keyed(t.Provider)
 	}
 	s := config.Situation{Lookup: m.env.Lookup, Demo: m.demo}
 	if probe {
@@ -85,10 +86,17 @@ func (m *models) choose(ctx context.Context, a config.Agent, model string, probe
 	if err != nil {
 		return c, err
 	}
-	if name, ok := config.SecretName(c.Settings.APIKey); ok {
-		return c, fmt.Errorf("choose provider: ai.providers.%s.api_key names the secret %s, and secrets are not in this version: write ${VARIABLE} there", c.Provider, name)
+	return c, m.keyed(c.Provider)
+}
+
+// keyed reports an error for a provider whose key is a secret: asked without
+// it, the provider would say something that misleads.
+func (m *models) keyed(provider string) error {
+	p, _ := m.config.Provider(provider)
+	if name, ok := config.SecretName(p.APIKey); ok {
+		return fmt.Errorf("choose provider: ai.providers.%s.api_key names the secret %s, and secrets are not in this version: write ${VARIABLE} there", provider, name)
 	}
-	return c, nil
+	return nil
 }
 
 // target is what an agent's request would be built for, as far as that is
@@ -123,16 +131,16 @@ type agentModels struct {
 // Stream implements agent.Models.
 func (a *agentModels) Stream(ctx context.Context, model string, used bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		var err error
-		if model == "" || model == a.agent.Model {
-			if model, err = a.choice(ctx); err != nil {
-				yield(llm.Event{}, err)
+		model, err := a.asked(ctx, model)
+		if err != nil {
+			yield(llm.Event{}, err)
+			return
+		}
+		fallback, skipped := a.fallback()
+		for _, why := range skipped {
+			if !used && !yield(llm.Event{Type: llm.EventNotice, Text: "not among the fallbacks: " + why}, nil) {
 				return
 			}
-		}
-		fallback := a.config.AI.Fallback
-		if a.agent.Fallback != nil {
-			fallback = a.agent.Fallback
 		}
 		for e, err := range a.set.For("", fallback).Stream(ctx, model, used, build) {
 			if !yield(e, err) {
@@ -140,6 +148,33 @@ func (a *agentModels) Stream(ctx context.Context, model string, used bool, build
 			}
 		}
 	}
+}
+
+// asked is the provider and model that a run asks for, else the agent's own.
+func (a *agentModels) asked(ctx context.Context, model string) (string, error) {
+	if model == "" || model == a.agent.Model {
+		return a.choice(ctx)
+	}
+	name, _, _ := strings.Cut(model, "/")
+	return model, a.keyed(name)
+}
+
+// fallback lists what the agent asks when its model fails, and why others that
+// are configured can't be asked.
+func (a *agentModels) fallback() (list, skipped []string) {
+	all := a.config.AI.Fallback
+	if a.agent.Fallback != nil {
+		all = a.agent.Fallback
+	}
+	for _, model := range all {
+		name, _, _ := strings.Cut(model, "/")
+		if err := a.keyed(name); err != nil {
+			skipped = append(skipped, err.Error())
+			continue
+		}
+		list = append(list, model)
+	}
+	return list, skipped
 }
 
 // choice is the agent's own model. A failure is not remembered: a key or an

@@ -156,6 +156,16 @@ func TestRefsServeTheirSessionAndSurviveARestart(t *testing.T) {
 	r.model.Add(fakellm.Calls(fakellm.Use("read_output", `{"ref":"a3f8c2d1a3f8c2d1","mode":"head"}`)), fakellm.Text("ok"))
 	r.say("s", "look")
 	mustContain(t, "an unknown ref", r.results(len(r.model.Requests()))[0].text(), "again")
+
+	// Other tools that take a ref forgive and explain the same.
+	r.model.Add(fakellm.Calls(
+		fakellm.Use("regex", fmt.Sprintf(`{"pattern":"line 271[89]","ref":"ref:%s"}`, strings.ToUpper(ref))),
+		fakellm.Use("regex", `{"pattern":"x","ref":"a3f8c2d1a3f8c2d1"}`),
+	), fakellm.Text("ok"))
+	r.say("s", "match")
+	results := r.results(len(r.model.Requests()))
+	mustContain(t, "a ref as models copy it", results[0].text(), "line 2718", "line 2719")
+	mustContain(t, "an unknown ref", results[1].text(), "Make the call again")
 }
 
 func TestTheResultsOfOneStepFitTogether(t *testing.T) {

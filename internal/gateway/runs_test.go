@@ -215,3 +215,78 @@ func TestTheTraceTellsWhatHappened(t *testing.T) {
 		t.Errorf("the call's trace is %+v", o)
 	}
 }
+
+// The preview of a prompt is compared with the last request of its own session,
+// also behind a turn in which no model answered.
+func TestAPreviewKnowsTheLastRequestOfItsSession(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "", fakellm.Text("hello"), fakellm.Fail(400, `{"error":{"message":"no"}}`))
+	r.say("s", "hi")
+	if end := r.say("s", "again").end.End; end.Status != agent.Failed {
+		t.Fatalf("the second turn is %s", end.Status)
+	}
+	for session, want := range map[string]bool{"s": true, "other": false, "": false} {
+		p, err := r.PreviewPrompt(t.Context(), admin(session, "and now?"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (p.Last != nil) != want {
+			t.Errorf("session %q: the last request is %+v", session, p.Last)
+		}
+		if want && (len(p.Last.Sections) != len(p.Sections)-1 || len(p.Last.Tools) != len(p.Request.Tools)) {
+			t.Errorf("the last request had %d sections and %d tools, this one has %d, the time included, and %d",
+				len(p.Last.Sections), len(p.Last.Tools), len(p.Sections), len(p.Request.Tools))
+		}
+	}
+}
+
+// Another process on the same home waits for the session, and says so.
+func TestASessionIsHeldAmongProcesses(t *testing.T) {
+	t.Parallel()
+	slow := fakellm.Text("first")
+	slow.Delay = 300
+	r := setup(t, "", slow, fakellm.Text("second"))
+	other := &rig{t: t, model: r.model, home: r.home}
+	other.open()
+	t.Cleanup(other.close)
+
+	going := r.start(admin("s", "one"))
+	for e := range going.Events(t.Context(), 0) {
+		if e.Type == agent.ModelStarted {
+			break
+		}
+	}
+	late := other.say("s", "two")
+	if e := late.events[0]; e.Type != agent.Notice || e.Kind != "queued" || !strings.Contains(e.Text, "another process") {
+		t.Errorf("the waiting run begins with %+v", e)
+	}
+	if seen := r.watch(going); seen.text != "first" || late.text != "second" {
+		t.Errorf("the answers are %q and %q", seen.text, late.text)
+	}
+	if got := roles(r.sent(2)); got != "system user assistant user" {
+		t.Errorf("the second request holds %s", got)
+	}
+}
+
+// A provider whose key is a secret is never asked without it.
+func TestAProviderWithASecretForAKeyIsNotAsked(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "    kept: {type: openai-compatible, model: m, base_url: \"http://127.0.0.1:1/v1\", api_key: \"secret:KEPT\"}\n  fallback: [kept]\n",
+		fakellm.Fail(401, `{"error":{"message":"no such key"}}`))
+	seen := r.say("s", "hi")
+	if seen.end.End.Status != agent.Failed || !strings.Contains(seen.end.Text, "openai") {
+		t.Errorf("the end is %q", seen.end.Text)
+	}
+	told := ""
+	for _, e := range seen.events {
+		if e.Type == agent.Notice {
+			told += e.Text
+		}
+	}
+	mustContain(t, "the notices", told, "the secret KEPT", "not in this version")
+	req := admin("s", "hi")
+	req.Model = "kept"
+	if end := r.watch(r.start(req)).end; !strings.Contains(end.Text, "the secret KEPT") {
+		t.Errorf("asked for by name: %q", end.Text)
+	}
+}

@@ -52,6 +52,9 @@ func (l List) Allows(name string) bool {
 // Names is what a limited list allows, sorted; nil without a limit.
 func (l List) Names() []string { return slices.Clone(l.names) }
 
+// Equal reports whether l and m allow the same.
+func (l List) Equal(m List) bool { return l.limited == m.limited && slices.Equal(l.names, m.names) }
+
 // Intersect allows what both lists allow.
 func (l List) Intersect(m List) List {
 	if !l.limited {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -218,9 +219,9 @@ func person(b *build) (string, string, error) {
 		who += " " + c.Name + ","
 	}
 	switch {
-	case c.Role == "system":
+	case c.Role == auth.System:
 		who = "This run acts for no one in particular"
-	case c.Role == "admin":
+	case c.Role == auth.Admin:
 		who += " an administrator"
 	default:
 		who += " a user without administrator rights"

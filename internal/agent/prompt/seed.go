@@ -31,10 +31,11 @@ var seeded = []struct {
 	refresh bool
 }{{"SOUL.md", false}, {"AGENTS.md", true}, {"TOOLS.md", true}, {"Memory.md", false}}
 
-// SeedWorkspace makes dir, if need be, and writes its bootstrap files. A link
-// that stands where a bootstrap file belongs is left alone.
+// SeedWorkspace makes dir, if need be, for its owner alone, and writes its
+// bootstrap files. A link that stands where a bootstrap file belongs is left
+// alone.
 func SeedWorkspace(dir string, how Seed) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("seed the workspace: %w", err)
 	}
 	root, err := os.OpenRoot(dir)

@@ -66,12 +66,20 @@ func (run *Run) Done() <-chan struct{} { return run.log.done }
 func (run *Run) steer(req Request) bool {
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if run.ended || run.ctx.Err() != nil || req.Caller.ID != run.request.Caller.ID || req.Caller.Role != run.request.Caller.Role {
-		// Another person's words must not act under this run's authority.
+	if run.ended || run.ctx.Err() != nil || !req.joins(run.request) {
 		return false
 	}
 	run.inbox = append(run.inbox, req)
 	return true
+}
+
+// joins reports whether a message may be handled by the run of going: words
+// must not act under an authority that is not theirs, another person's or one
+// that is wider than they were given, nor be answered elsewhere or by another
+// model than was asked for.
+func (req Request) joins(going Request) bool {
+	return req.Caller == going.Caller && req.Origin == going.Origin && req.Delivery == going.Delivery &&
+		req.Model == going.Model && req.Cap.Equal(going.Cap) && req.Declared.Equal(going.Declared)
 }
 
 // steered takes what came in since it was last asked.
@@ -148,7 +156,9 @@ func (r *Runner) execute(run *Run) {
 			run.log.append(failed(fmt.Sprintf("internal error: %v. The log has the details; the session can go on.", v)))
 		}
 	}()
-	release, err := r.opts.Hold(run.ctx, session.Key{Agent: run.Agent, ID: run.Session})
+	release, err := r.opts.Hold(run.ctx, session.Key{Agent: run.Agent, ID: run.Session}, func() {
+		run.log.append(waiting("waiting for another process that is at work in this session"))
+	})
 	if err != nil {
 		run.log.append(agent.Event{Type: agent.RunStarted})
 		if run.ctx.Err() != nil {
@@ -172,6 +182,11 @@ func (r *Runner) execute(run *Run) {
 	for e := range loop.ProcessStream(run.ctx, turn) {
 		run.log.append(e)
 	}
+}
+
+// waiting tells that a run can't begin yet.
+func waiting(why string) agent.Event {
+	return agent.Event{Type: agent.Notice, Kind: "queued", Text: why}
 }
 
 func failed(text string) agent.Event {

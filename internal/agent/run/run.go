@@ -40,8 +40,8 @@ type Options struct {
 	// Profile resolves an agent's id; main and default name the default agent.
 	Profile func(id string) (Profile, error)
 	// Hold keeps other processes out of a session until release is called. It
-	// waits while another one holds it.
-	Hold func(ctx context.Context, key session.Key) (release func(), err error)
+	// waits while another one holds it, and calls busy when it has to.
+	Hold func(ctx context.Context, key session.Key, busy func()) (release func(), err error)
 	// WhileBusy is Queue when empty.
 	WhileBusy Busy
 	// Keep is how many finished runs stay readable; 64 when 0.
@@ -164,11 +164,13 @@ func (r *Runner) Start(req Request) (*Run, error) {
 		run.cancel(nil)
 		return l.active, nil
 	case r.opts.WhileBusy == Interrupt:
-		l.waiting = append([]*Run{run}, l.waiting...)
+		// Behind those that interrupt already: messages are handled in the
+		// order in which they came.
+		l.waiting = append(l.waiting, run)
 		l.active.cancel(errStopped)
 	default:
 		l.waiting = append(l.waiting, run)
-		run.log.append(agent.Event{Type: agent.Notice, Kind: "queued", Text: "waiting for the session's current run to end"})
+		run.log.append(waiting("waiting for the session's current run to end"))
 	}
 	r.runs[run.ID] = run
 	return run, nil

@@ -115,7 +115,7 @@ func runner(e *echo, busy run.Busy) *run.Runner {
 			}
 			return run.Profile{ID: "main", Loop: &agent.Agent{Models: e, Toolbox: e, Prompts: e, History: e, Now: time.Now}}, nil
 		},
-		Hold: func(context.Context, session.Key) (func(), error) { return func() {}, nil },
+		Hold: func(context.Context, session.Key, func()) (func(), error) { return func() {}, nil },
 	})
 }
 
@@ -182,12 +182,17 @@ func TestSteeringJoinsTheGoingRunOrIsHandledNext(t *testing.T) {
 		if own := start(t, r, stranger); own == first {
 			t.Error("another person's words joined the run")
 		}
+		narrow := ask("s", "with less")
+		narrow.Cap = tool.Only("noop")
+		if own := start(t, r, narrow); own == first {
+			t.Error("words that may use less joined a run that may use more")
+		}
 		time.Sleep(1500 * time.Millisecond) // the second model call is under way: too late to steer it
 		start(t, r, ask("s", "too late"))
 		<-first.Done()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if want := []string{"call", "and this", "too late", "not yours"}; !slices.Equal(e.seen, want) {
+		if want := []string{"call", "and this", "too late", "not yours", "with less"}; !slices.Equal(e.seen, want) {
 			t.Errorf("the model was given %q, want %q", e.seen, want)
 		}
 		r.Close(t.Context())
@@ -215,6 +220,25 @@ func TestStopAndInterrupt(t *testing.T) {
 		synctest.Wait()
 		if r.StopSession(session.Key{Agent: "main", ID: "s"}) {
 			t.Error("an idle session was stopped")
+		}
+		r.Close(t.Context())
+	})
+}
+
+func TestMessagesThatInterruptKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{}
+		r := runner(e, run.Interrupt)
+		start(t, r, ask("s", "one"))
+		synctest.Wait()
+		start(t, r, ask("s", "two"))
+		last := start(t, r, ask("s", "three"))
+		if a := answer(t.Context(), last); a != `done "three"` {
+			t.Errorf("the last run: %s", a)
+		}
+		if want := []string{"one", "two", "three"}; !slices.Equal(e.seen, want) {
+			t.Errorf("the model was given %q, want %q", e.seen, want)
 		}
 		r.Close(t.Context())
 	})

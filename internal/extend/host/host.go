@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"runtime/debug"
 	"slices"
 
 	"github.com/goclaw/goclaw/internal/tool"
@@ -31,6 +32,10 @@ type loaded struct {
 	manifest plugin.Manifest
 	tools    []tool.Tool
 	notes    []tool.Note
+}
+
+func (l *loaded) owner() tool.Owner {
+	return tool.Owner{Kind: tool.PluginOwner, ID: l.manifest.ID, Version: l.manifest.Version}
 }
 
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
@@ -52,34 +57,46 @@ func (h *Host) Load(plugins ...plugin.Plugin) error {
 
 func (h *Host) load(p plugin.Plugin) error {
 	m := p.Manifest
-	switch {
-	case !validID.MatchString(m.ID):
-		return fmt.Errorf("the id %q is not lower-case letters, digits and dashes", m.ID)
-	case slices.ContainsFunc(h.loaded, func(l loaded) bool { return l.manifest.ID == m.ID }):
-		return errors.New("a plugin of this id is loaded already")
-	case p.Register == nil:
-		return errors.New("it has no Register")
-	}
 	a := &api{log: h.log.With("plugin", m.ID), loaded: loaded{manifest: m}}
-	err := a.register(p.Register)
+	err := h.refuse(p)
+	if err == nil {
+		err = a.register(p.Register)
+	}
 	if err != nil {
 		// Half a plugin is worse than none.
-		a.loaded.tools = nil
-		a.note("", "registered", "its Register failed: "+err.Error(), "correct the plugin")
+		a.tools = nil
+		a.note("", "the plugin could not be loaded: "+err.Error(), "correct the plugin")
 	}
 	for _, name := range m.Tools {
-		if !slices.ContainsFunc(a.loaded.tools, func(t tool.Tool) bool { return t.Definition().Name == name }) {
-			a.note(name, "registered", "the manifest names it, but the plugin never registered it", "correct the plugin, or its manifest")
+		switch {
+		case err != nil:
+			a.note(name, "its plugin could not be loaded: "+err.Error(), "correct the plugin")
+		case !a.brought(name):
+			a.note(name, "the manifest names it, but the plugin never registered it", "correct the plugin, or its manifest")
 		}
 	}
 	h.loaded = append(h.loaded, a.loaded)
 	return err
 }
 
+// refuse says why a plugin is not even asked to register.
+func (h *Host) refuse(p plugin.Plugin) error {
+	id := p.Manifest.ID
+	switch {
+	case !validID.MatchString(id):
+		return fmt.Errorf("the id %q is not lower-case letters, digits and dashes", id)
+	case slices.ContainsFunc(h.loaded, func(l loaded) bool { return l.manifest.ID == id }):
+		return errors.New("a plugin of this id is there already")
+	case p.Register == nil:
+		return errors.New("it has no Register")
+	}
+	return nil
+}
+
 // Join adds what the plugins brought to a registry.
 func (h *Host) Join(r *tool.Registry) {
 	for _, l := range h.loaded {
-		r.Add(tool.Owner{Kind: tool.PluginOwner, ID: l.manifest.ID, Version: l.manifest.Version}, l.tools...)
+		r.Add(l.owner(), l.tools...)
 		for _, n := range l.notes {
 			r.Note(n)
 		}
@@ -97,6 +114,7 @@ func (a *api) register(f func(plugin.API) error) (err error) {
 	defer func() {
 		a.closed = true
 		if v := recover(); v != nil {
+			a.log.Error("a plugin panicked while it registered", "panic", v, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
@@ -110,20 +128,28 @@ func (a *api) RegisterTool(t plugin.Tool) error {
 	name := t.Definition().Name
 	switch {
 	case !slices.Contains(a.manifest.Tools, name):
-		a.note(name, "registered", "the plugin's manifest doesn't name it", "add it to the manifest's tools")
+		a.note(name, "the plugin's manifest doesn't name it", "add it to the manifest's tools")
 		return fmt.Errorf("register the tool %s: the manifest doesn't name it", name)
-	case slices.ContainsFunc(a.tools, func(o tool.Tool) bool { return o.Definition().Name == name }):
+	case a.brought(name):
 		return fmt.Errorf("register the tool %s: it is registered already", name)
+	}
+	// Whether an agent has a tool of that name already is known when it gets
+	// its tools; whether this one could be one at all is known now.
+	for _, n := range tool.NewRegistry().Add(a.owner(), t) {
+		return fmt.Errorf("register the tool %s: %s", name, n.Reason)
 	}
 	a.tools = append(a.tools, t)
 	return nil
 }
 
+// brought reports whether the plugin has registered a tool of that name.
+func (a *api) brought(name string) bool {
+	return slices.ContainsFunc(a.tools, func(t tool.Tool) bool { return t.Definition().Name == name })
+}
+
 func (a *api) Logger() *slog.Logger { return a.log }
 
-func (a *api) note(name, state, reason, fix string) {
-	a.notes = append(a.notes, tool.Note{
-		Tool: name, Owner: tool.Owner{Kind: tool.PluginOwner, ID: a.manifest.ID, Version: a.manifest.Version},
-		State: state, Reason: reason, Fix: fix,
-	})
+// note tells why a tool of the plugin, or the plugin itself, is not registered.
+func (a *api) note(name, reason, fix string) {
+	a.notes = append(a.notes, tool.Note{Tool: name, Owner: a.owner(), State: "registered", Reason: reason, Fix: fix})
 }

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestRegistrationsAreHeldAgainstTheManifest(t *testing.T) {
 		plugin.Plugin{Manifest: plugin.Manifest{ID: "good"}, Register: func(plugin.API) error { return nil }},
 		plugin.Plugin{Manifest: plugin.Manifest{ID: "Bad Id"}},
 	)
-	for _, want := range []string{"plugin broken: panic: no", "plugin good: a plugin of this id", `plugin Bad Id: the id "Bad Id"`} {
+	for _, want := range []string{"plugin broken: panic: no", "plugin good: a plugin of this id is there", `plugin Bad Id: the id "Bad Id"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error %q doesn't say %q", err, want)
 		}
@@ -54,10 +55,42 @@ func TestRegistrationsAreHeldAgainstTheManifest(t *testing.T) {
 	for _, n := range c.Notes {
 		notes[n.Tool] += n.State + ": " + n.Reason
 	}
-	for name, want := range map[string]string{"sneaky": "registered: the plugin's manifest", "good_two": "registered: the manifest names it", "broken_one": "registered", "": "its Register failed"} {
+	for name, want := range map[string]string{"sneaky": "registered: the plugin's manifest", "good_two": "registered: the manifest names it", "broken_one": "registered: its plugin could not be loaded: panic: no", "": "the plugin could not be loaded: a plugin of this id"} {
 		if !strings.Contains(notes[name], want) {
 			t.Errorf("the note on %q is %q, want %q", name, notes[name], want)
 		}
+	}
+}
+
+func TestAToolThatCantBeOneIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	h := host.New(slog.New(slog.DiscardHandler))
+	if err := h.Load(plugin.Plugin{
+		Manifest: plugin.Manifest{ID: "bad", Tools: []string{"Bad_Name", "bad_schema", "twice"}},
+		Register: func(a plugin.API) error {
+			for name, bad := range map[string]plugin.Tool{
+				"name":   named("Bad_Name"),
+				"schema": plugin.NewTool(plugin.Definition{Name: "bad_schema", Parameters: []byte(`{"type":"objekt"}`)}, func(context.Context, plugin.Call, struct{}) (string, error) { return "", nil }),
+			} {
+				if err := a.RegisterTool(bad); err == nil {
+					t.Errorf("a bad %s was registered", name)
+				}
+			}
+			if err := a.RegisterTool(named("twice")); err != nil {
+				t.Error(err)
+			}
+			if err := a.RegisterTool(named("twice")); err == nil {
+				t.Error("a tool was registered twice")
+			}
+			return nil
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r := tool.NewRegistry()
+	h.Join(r)
+	if names := tool.Names(r.Catalog().Entries); !slices.Equal(names, []string{"twice"}) {
+		t.Errorf("registered: %v", names)
 	}
 }
 

@@ -46,11 +46,21 @@ func families(d Deps) []tool.Family {
 // Register builds an agent's families and adds their tools to r.
 func Register(r *tool.Registry, d Deps) error {
 	for _, f := range families(d) {
-		tools, err := f.Build(func(any) error { return nil })
+		tools, err := f.Build(noSettings)
 		if err != nil {
 			return fmt.Errorf("build tools: %w", err)
 		}
 		r.Add(tool.Owner{Kind: tool.FamilyOwner, ID: f.Name}, tools...)
 	}
 	return nil
+}
+
+// noSettings decodes the settings of families that have none. A family with
+// settings must not run on its defaults in silence: it fails here until the
+// agent's block is handed in.
+func noSettings(into any) error {
+	if _, none := into.(*struct{}); none {
+		return nil
+	}
+	return fmt.Errorf("nothing decodes its settings (%T) yet", into)
 }
