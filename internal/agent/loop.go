@@ -40,7 +40,7 @@ func (l *loop) answer() error {
 			l.emit(Event{Type: Notice, Kind: d.NoticeKind, Text: d.Notice})
 		}
 		if d.Stop {
-			return l.say(d.Reason)
+			return l.say(d)
 		}
 		r, sf, err := l.ask(d)
 		if err != nil {
@@ -82,6 +82,7 @@ type loop struct {
 	used    bool   // a tool ran in this turn
 	model   string // who is asked: as the turn says, then whoever answered
 	limited bool   // the last call was forced by a limit
+	window  int    // tokens; what a target that found the thread too long is taken to hold
 	text    string // the answer so far: text of the last reply
 	rounds  int
 	usage   llm.Usage
@@ -129,16 +130,17 @@ func (l *loop) finish(err error) {
 // keep is the context for what must be stored even though the run was stopped.
 func (l *loop) keep() context.Context { return context.WithoutCancel(l.ctx) }
 
-// say ends the turn with words of the host, which become part of the history.
-func (l *loop) say(words string) error {
-	r := &Round{Number: l.thread.Rounds + 1, Started: l.Now(), State: l.thread.State}
-	r.Reply = llm.Reply{Message: llm.AssistantMessage(words), Finish: llm.FinishHost}
+// say ends the turn with the brake's reason, which becomes part of the history
+// behind what joined the thread meanwhile.
+func (l *loop) say(d Directive) error {
+	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Started: l.Now(), State: l.thread.State}
+	r.Reply = llm.Reply{Message: llm.AssistantMessage(d.Reason), Finish: llm.FinishHost}
 	r.Replied = r.Started
 	l.limited = true
 	if err := l.called(r); err != nil {
 		return err
 	}
-	l.emit(Event{Type: TokenChunk, Text: words})
+	l.emit(Event{Type: TokenChunk, Text: d.Reason})
 	return l.settle(r)
 }
 

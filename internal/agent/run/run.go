@@ -164,7 +164,9 @@ func (r *Runner) Start(req Request) (*Run, error) {
 		run.cancel(nil)
 		return l.active, nil
 	case r.opts.WhileBusy == Interrupt:
-		l.waiting = append([]*Run{run}, l.waiting...)
+		// Behind those that interrupted before it: what was said first is
+		// handled first.
+		l.waiting = append(l.waiting, run)
 		l.active.cancel(errStopped)
 	default:
 		l.waiting = append(l.waiting, run)
