@@ -82,6 +82,7 @@ type loop struct {
 	used    bool   // a tool ran in this turn
 	model   string // who is asked: as the turn says, then whoever answered
 	limited bool   // the last call was forced by a limit
+	window  int    // tokens; what a target that found the thread too long is taken to hold
 	text    string // the answer so far: text of the last reply
 	rounds  int
 	usage   llm.Usage

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,13 +11,19 @@ import (
 )
 
 // ask makes one model call, streams it, and stores the reply with its open
-// calls. The surface is that of the target which answered.
+// calls. The surface is that of the target which answered. A target that finds
+// the thread too long is asked once more, with less of it.
 func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Started: l.Now()}
 	messages := append(l.thread.Messages[:len(l.thread.Messages):len(l.thread.Messages)], d.Messages...)
 
 	var sf tool.Surface
+	var refused error // of a request that was too long
+	least := 0        // how many messages have to stay out of the next one then
 	build := func(t llm.Target) (llm.Request, error) {
+		if l.window > 0 && (t.ContextWindow <= 0 || l.window < t.ContextWindow) {
+			t.ContextWindow = l.window
+		}
 		s, err := l.Toolbox.Offer(l.ctx, l.turn.Scope, t, l.thread.State)
 		if err != nil {
 			return llm.Request{}, err
@@ -25,16 +32,27 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 		if err != nil {
 			return llm.Request{}, err
 		}
+		if facts.Dropped < least {
+			return llm.Request{}, refused // the same again would be refused again
+		}
 		if d.NoTools {
 			req.Choice = llm.ChoiceNone
 		}
 		sf, r.Request = s, facts
+		if refused != nil {
+			l.emit(Event{Type: Notice, Kind: "compaction", Text: fmt.Sprintf(
+				"the conversation is too long for %s; asking again without its oldest %d messages", t, facts.Dropped)})
+		}
 		l.emit(Event{Type: PromptBuilt, Request: &facts})
 		l.emit(Event{Type: ModelStarted, Target: &t})
 		return req, l.ctx.Err()
 	}
 
 	reply, err := l.stream(r, build)
+	if l.shorten(r, err) {
+		refused, least = err, r.Request.Dropped+1
+		reply, err = l.stream(r, build)
+	}
 	if err != nil {
 		return nil, sf, errors.Join(err, l.keepPartial(r, reply))
 	}
@@ -45,7 +63,40 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	if d.NoTools {
 		l.closeReply(&r.Reply)
 	}
+	l.tellCut(&r.Reply)
 	return r, sf, l.called(r)
+}
+
+// bytesPerToken turns the size of a request into the window that it is sure to
+// fill; a token has more bytes of most text, and not fewer of any.
+const bytesPerToken = 3
+
+// shorten reports whether the request of r failed for its length and may be
+// made again: for the same target, in half the room, once in a turn. The room
+// stays that small for the rest of the turn, so that its requests go on
+// repeating each other.
+func (l *loop) shorten(r *Round, err error) bool {
+	var e *llm.Error
+	if l.window > 0 || !errors.As(err, &e) || e.Class != llm.ClassTooLong {
+		return false
+	}
+	l.window = max(r.Request.Bytes/bytesPerToken/2, 1)
+	l.model = r.Request.Target.String()
+	return true
+}
+
+// tellCut tells the person that an answer is not all the model had to say. For
+// a reply with calls the tools' results tell the model, and it goes on.
+func (l *loop) tellCut(reply *llm.Reply) {
+	if len(reply.Message.Calls()) > 0 {
+		return
+	}
+	switch reply.Finish {
+	case llm.FinishLength:
+		l.emit(Event{Type: Notice, Kind: "limit", Text: "the answer was cut off at the output limit; say \"go on\", or raise max_output_tokens"})
+	case llm.FinishFilter:
+		l.emit(Event{Type: Notice, Kind: "limit", Text: "the provider's filter cut the answer off"})
+	}
 }
 
 // closeReply makes reply a last one: calls that it holds although they were

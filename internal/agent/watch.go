@@ -71,7 +71,11 @@ func (b *Brake) repeated(r *Round) (name string, count int) {
 		if o.Digest == "" || o.Status == tool.Cancelled {
 			continue
 		}
-		key := o.Tool + "\x00" + string(o.Args) + "\x00" + o.Digest
+		args := string(o.Args)
+		if args == "" { // they couldn't be used
+			args = o.Call.Arguments
+		}
+		key := o.Tool + "\x00" + args + "\x00" + o.Digest
 		next[key] = b.streak[key] + 1
 		if next[key] > count {
 			name, count = o.Tool, next[key]

@@ -37,8 +37,13 @@ type rig struct {
 func setup(t *testing.T, more string, answers ...fakellm.Answer) *rig {
 	t.Helper()
 	model := fakellm.Start(t, answers...)
+	return configured(t, model, fmt.Sprintf("ai:\n  provider: openai\n  providers:\n    openai: {api_key: key, model: m, base_url: %q}\n%s", model.Base(), more))
+}
+
+// configured is a rig with a whole configuration.
+func configured(t *testing.T, model *fakellm.Server, text string) *rig {
+	t.Helper()
 	home := t.TempDir()
-	text := fmt.Sprintf("ai:\n  provider: openai\n  providers:\n    openai: {api_key: key, model: m, base_url: %q}\n%s", model.Base(), more)
 	if err := os.WriteFile(filepath.Join(home, "config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/fakellm"
 )
 
@@ -32,17 +34,58 @@ func TestEachRequestRepeatsTheOneBeforeAsItsPrefix(t *testing.T) {
 	r.close() // a restart in between changes nothing
 	r.open()
 	r.say("s", "second")
-	all := r.model.Requests()
-	if len(all) != 5 {
-		t.Fatalf("%d requests", len(all))
+	if n := len(r.model.Requests()); n != 5 {
+		t.Fatalf("%d requests", n)
 	}
+	r.prefixes()
+}
+
+// prefixes checks that each request repeats the one before.
+func (r *rig) prefixes() {
+	r.t.Helper()
+	all := r.model.Requests()
 	for i := 1; i < len(all); i++ {
 		a, b := all[i-1].Body, all[i].Body
 		// What ends the list of messages is all that may differ.
 		if n, want := repeated(a, b), len(bytes.TrimRight(a, "]}\n")); n < want {
-			t.Errorf("request %d repeats %d of %d bytes of the one before; it goes on %q instead of %q", i+1, n, len(a), b[n:min(n+60, len(b))], a[n:min(n+60, len(a))])
+			r.t.Errorf("request %d repeats %d of %d bytes of the one before; it goes on %q instead of %q", i+1, n, len(a), b[n:min(n+60, len(b))], a[n:min(n+60, len(a))])
 		}
 	}
+}
+
+func TestTurnsThatWentWrongBreakNoPrefix(t *testing.T) {
+	t.Parallel()
+	call := fakellm.Use("calc", `{"expression":"1+1"}`)
+	r := setup(t, "")
+	for i, a := range []fakellm.Answer{
+		{Hang: "before"},
+		{Text: "half an answer", Hang: "middle"},
+		{Text: "half", Calls: []fakellm.Call{call}, Hang: "middle"},
+		fakellm.Fail(400, `{"error":{"message":"bad request"}}`),
+		{Raw: []string{"data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n", "data: {\"error\":{\"message\":\"bad\",\"type\":\"invalid_request_error\"}}\n\n"}},
+		fakellm.Text("all"),
+	} {
+		r.model.Add(fakellm.Answer{Text: "I count.", Calls: []fakellm.Call{call}}, a)
+		going := r.start(admin("s", fmt.Sprint("message ", i)))
+		if a.Hang != "" {
+			if err := r.model.Wait(t.Context(), 2*i+2); err != nil {
+				t.Fatal(err)
+			}
+			seen := ""
+			for e := range going.Events(t.Context(), 0) {
+				if seen += e.Text; strings.HasSuffix(seen, a.Text) && e.Type == agent.TokenChunk || a.Text == "" {
+					break
+				}
+			}
+			going.Stop()
+		}
+		r.watch(going)
+		if i%2 == 1 {
+			r.close()
+			r.open()
+		}
+	}
+	r.prefixes()
 }
 
 func TestSessionsThatBeginAlikeSendEqualBytes(t *testing.T) {

@@ -18,6 +18,7 @@ type Watch struct {
 	timer  *time.Timer
 	idle   time.Duration
 	heard  atomic.Int64 // the time-out that counts since the first byte; 0 before
+	last   bool         // the time that is left gets no longer by what comes
 }
 
 // timeout is the cause with which a Watch ends a context.
@@ -47,14 +48,18 @@ func (w *Watch) Heard() {
 	if w.heard.Load() != int64(w.idle) {
 		w.heard.Store(int64(w.idle))
 	}
-	w.timer.Reset(w.idle)
+	if !w.last {
+		w.timer.Reset(w.idle)
+	}
 }
 
-// Hurry lets the call go on for at most d of silence from now on: what is
-// still to come is not needed.
+// Hurry lets the call go on for at most d from now on, whatever comes: the
+// answer is complete in substance. Bytes don't lengthen that, another Hurry
+// does.
 func (w *Watch) Hurry(d time.Duration) {
-	w.idle = min(w.idle, d)
-	w.Heard()
+	w.idle, w.last = min(w.idle, d), true
+	w.heard.Store(int64(w.idle))
+	w.timer.Reset(w.idle)
 }
 
 // Err is the time-out that ended the call, nil when none did.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/agent"
@@ -56,8 +57,39 @@ func (run *Run) stamp(e *agent.Event) {
 }
 
 // Stop ends the run; its history stays valid and its events end within a
-// second. Stopping a run that ended already does nothing.
-func (run *Run) Stop() { run.cancel(errStopped) }
+// second. A run that still waits for its turn ends at once and leaves no trace
+// in the session. Stopping a run that ended already does nothing.
+func (run *Run) Stop() {
+	run.cancel(errStopped)
+	if run.runner.withdraw(run) {
+		run.endUnbegun()
+		run.log.close()
+	}
+}
+
+// endUnbegun writes the log of a run that was stopped before it began.
+func (run *Run) endUnbegun() {
+	run.log.append(agent.Event{Type: agent.RunStarted})
+	run.log.append(agent.Event{Type: agent.RunFinished, End: &agent.RunEnd{Status: agent.Stopped}})
+}
+
+// withdraw takes a run out of the lane in which it waits and reports whether
+// it was there.
+func (r *Runner) withdraw(run *Run) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.lanes[session.Key{Agent: run.Agent, ID: run.Session}]
+	if l == nil {
+		return false
+	}
+	i := slices.Index(l.waiting, run)
+	if i < 0 {
+		return false
+	}
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	r.retire(run)
+	return true
+}
 
 // Done is closed when the run has ended and its last event is in the log.
 func (run *Run) Done() <-chan struct{} { return run.log.done }
@@ -156,16 +188,20 @@ func (r *Runner) execute(run *Run) {
 			run.log.append(failed(fmt.Sprintf("internal error: %v. The log has the details; the session can go on.", v)))
 		}
 	}()
+	if run.ctx.Err() != nil {
+		run.endUnbegun()
+		return
+	}
 	release, err := r.opts.Hold(run.ctx, session.Key{Agent: run.Agent, ID: run.Session}, func() {
 		run.log.append(waiting("waiting for another process that is at work in this session"))
 	})
-	if err != nil {
+	switch {
+	case err != nil && run.ctx.Err() != nil:
+		run.endUnbegun()
+		return
+	case err != nil:
 		run.log.append(agent.Event{Type: agent.RunStarted})
-		if run.ctx.Err() != nil {
-			run.log.append(agent.Event{Type: agent.RunFinished, End: &agent.RunEnd{Status: agent.Stopped}})
-		} else {
-			run.log.append(failed(err.Error()))
-		}
+		run.log.append(failed(err.Error()))
 		return
 	}
 	defer release()

@@ -225,6 +225,30 @@ func TestStopAndInterrupt(t *testing.T) {
 	})
 }
 
+func TestAQueuedRunIsStoppedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{}
+		r := runner(e, run.Queue)
+		first, second, third := start(t, r, ask("s", "one")), start(t, r, ask("s", "two")), start(t, r, ask("s", "three"))
+		began := time.Now()
+		second.Stop()
+		second.Stop()
+		if a := answer(t.Context(), second); a != `stopped ""` || time.Since(began) != 0 {
+			t.Errorf("%s after %v", a, time.Since(began))
+		}
+		for want, got := range map[string]*run.Run{`done "one"`: first, `done "three"`: third} {
+			if a := answer(t.Context(), got); a != want {
+				t.Errorf("%s, want %s", a, want)
+			}
+		}
+		if want := []string{"one", "three"}; !slices.Equal(e.seen, want) {
+			t.Errorf("the model was given %q, want %q", e.seen, want)
+		}
+		r.Close(t.Context())
+	})
+}
+
 func TestMessagesThatInterruptKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

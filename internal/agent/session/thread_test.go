@@ -127,6 +127,14 @@ func TestThread(t *testing.T) {
 			},
 			[]string{`assistant: <Calc a>`, `tool: <calc a false "1">`, `user: "limit"`, `assistant: "so far"`},
 		},
+		{
+			"words that nothing answered", agent.Failed,
+			[]agent.Round{
+				done(reply(llm.FinishCalls, call("a")), 0, tool.OK, "1"),
+				{Before: []llm.Message{llm.UserMessage("and this")}, Reply: llm.Reply{Finish: llm.FinishStopped}},
+			},
+			[]string{`assistant: <Calc a>`, `tool: <calc a false "1">`, `user: "and this"`, `assistant: "[no answer: the run failed]"`},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -59,16 +59,26 @@ type delta struct {
 }
 
 // chunk takes in one piece: a chat.completion.chunk, or a whole
-// chat.completion. A failure that the server reports in it is returned as
-// *fault.
+// chat.completion, and nothing behind it. A failure that the server reports in
+// it is returned as *fault.
 func (r *reply) chunk(data []byte) error {
+	rest, err := r.piece(data)
+	if err == nil && len(rest) > 0 {
+		err = errMalformed
+	}
+	return err
+}
+
+// piece is chunk for the first of several pieces and returns those behind it.
+func (r *reply) piece(data []byte) (rest []byte, err error) {
 	r.chunks++
 	r.grown = r.grown[:0]
 	s := &scan{b: data}
 	var failure []byte
 	var code int64
+	whole := false
 	if !s.open('{') {
-		return errMalformed
+		return nil, errMalformed
 	}
 	for first := true; s.more('}', &first); {
 		switch string(s.key()) {
@@ -80,8 +90,8 @@ func (r *reply) chunk(data []byte) error {
 			failure = s.raw()
 		case "object", "type":
 			// vLLM reports failures as {"object":"error","message":…}.
-			if b, ok := s.text(&r.scratch); ok && string(b) == "error" && failure == nil {
-				failure = data
+			if b, ok := s.text(&r.scratch); ok && string(b) == "error" {
+				whole = true
 			}
 		case "code", "status":
 			code, _ = s.integer()
@@ -93,16 +103,20 @@ func (r *reply) chunk(data []byte) error {
 			s.skip()
 		}
 	}
-	if !s.end() {
-		return errMalformed
+	if !s.ok() {
+		return nil, errMalformed
+	}
+	if whole && failure == nil {
+		failure = data[:s.i]
 	}
 	if failure != nil && string(failure) != "null" {
-		return readFault(failure, int(code))
+		return nil, readFault(failure, int(code))
 	}
 	if r.size > maxReply {
-		return errHuge
+		return nil, errHuge
 	}
-	return nil
+	s.peek()
+	return data[s.i:], nil
 }
 
 // once keeps the first value that is not empty.
@@ -396,6 +410,11 @@ func (c *call) add(d delta) {
 	}
 	if len(d.args) == 0 || c.end.done && c.args.String() == string(d.args) {
 		return
+	}
+	if c.end.done && strings.TrimSpace(c.args.String()) == "{}" && bytes.HasPrefix(bytes.TrimLeft(d.args, space), []byte("{")) {
+		// Some gateways begin every call with an empty object and send the
+		// real one behind it.
+		c.args, c.end = text{}, closing{}
 	}
 	c.args.add(d.args)
 	c.end.read(d.args)

@@ -228,6 +228,16 @@ func TestDeltasFindTheirCalls(t *testing.T) {
 			nil,
 		},
 		{
+			"an empty object before the real one",
+			[]string{
+				`[{"index":0,"id":"a","function":{"name":"calc","arguments":"{}"}}]`,
+				`[{"index":0,"function":{"arguments":" "}}]`,
+				`[{"index":0,"function":{"arguments":"{\"e\":"}}]`,
+				`[{"index":0,"function":{"arguments":"1}"}}]`,
+			},
+			[]llm.ToolCall{{ID: "a", Name: "calc", Arguments: `{"e":1}`}},
+		},
+		{
 			"half a letter in the arguments",
 			[]string{
 				`[{"index":0,"id":"a","function":{"name":"calc","arguments":"{\"e\":\"` + "\xe7\x95" + `"}}]`,

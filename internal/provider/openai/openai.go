@@ -23,6 +23,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -213,19 +214,15 @@ func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(l
 			}
 			return err
 		}
-		if string(data) == "[DONE]" {
+		ended, size := r.finish != "", r.size
+		end, err := r.event(data, yield)
+		if end || ended && errors.Is(err, errMalformed) {
 			break
 		}
-		if len(data) == 0 || data[0] != '{' {
-			continue // some servers keep the line awake with words
-		}
-		if err := r.chunk(data); err != nil {
+		if err != nil {
 			return err
 		}
-		if !r.tell(yield) {
-			return errLeft
-		}
-		if r.finish != "" {
+		if r.finish != "" && (!ended || r.size > size) {
 			watch.Hurry(grace)
 		}
 	}
@@ -240,6 +237,31 @@ func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(l
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // else it is closed
 	return nil
 }
+
+// event takes in the data of one event and yields what it brought. It reports
+// whether that was the mark of the stream's end. Servers that don't separate
+// their events by empty lines send several pieces in one.
+func (r *reply) event(data []byte, yield func(llm.Event, error) bool) (end bool, err error) {
+	data = bytes.TrimSpace(data)
+	if len(data) > 0 && data[0] != '{' && string(data) != endMark {
+		return false, nil // some servers keep the line awake with words
+	}
+	for len(data) > 0 {
+		if string(data) == endMark {
+			return true, nil
+		}
+		if data, err = r.piece(data); err != nil {
+			return false, err
+		}
+		if !r.tell(yield) {
+			return false, errLeft
+		}
+	}
+	return false, nil
+}
+
+// endMark is the last event of a stream.
+const endMark = "[DONE]"
 
 // isStream reports whether an answer is a stream of events: it says so, or
 // begins like one.
@@ -256,7 +278,8 @@ func isStream(resp *http.Response, in *events) bool {
 	return false
 }
 
-// readDocument reads the answer of a server that doesn't stream.
+// readDocument reads the answer of a server that doesn't stream, or streams
+// bare documents, which have to bring an end then.
 func readDocument(in *events, t llm.Target, yield func(llm.Event, error) bool) error {
 	body, err := in.rest()
 	if err != nil {
@@ -264,17 +287,25 @@ func readDocument(in *events, t llm.Target, yield func(llm.Event, error) bool) e
 	}
 	body = bytes.TrimPrefix(body, byteOrderMark)
 	r := &reply{}
-	if err := r.chunk(body); err != nil {
-		if errors.Is(err, errMalformed) {
+	for rest := body; len(rest) > 0; {
+		if rest, err = r.piece(rest); errors.Is(err, errMalformed) {
 			return errDead
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		if !r.tell(yield) {
+			return errLeft
+		}
+	}
+	if r.chunks > 1 && r.finish == "" {
+		return errDead
 	}
 	if r.choices == 0 {
 		f := readFault(body, 0)
 		return fmt.Errorf("%w: %s", errForeign, provider.Clean(f.message))
 	}
-	if !r.tell(yield) || !r.end(t, yield) {
+	if !r.end(t, yield) {
 		return errLeft
 	}
 	return nil
@@ -332,6 +363,10 @@ func (m *Model) List(ctx context.Context) ([]string, error) {
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		var failed *url.Error
+		if !errors.As(err, &failed) { // it was answered, but with no list
+			return nil, &llm.Error{Class: llm.ClassUnknown, Message: errForeign.Error(), Err: err}
 		}
 		return nil, provider.Unreachable(err, m.secrets...)
 	}

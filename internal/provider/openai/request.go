@@ -519,7 +519,7 @@ const maxInvalid = 1000
 // shows the model the beginning of what it wrote. Its result says what was
 // wrong with it.
 func callArguments(args string) string {
-	s := &scan{b: []byte(args)}
+	s := &scan{b: []byte(args), strict: true}
 	switch s.peek() {
 	case 0:
 		return "{}"
@@ -530,7 +530,7 @@ func callArguments(args string) string {
 	case '"':
 		var scratch []byte
 		if inner, ok := s.text(&scratch); ok && s.end() {
-			again := &scan{b: inner}
+			again := &scan{b: inner, strict: true}
 			if again.peek() == '{' && utf8.Valid(inner) {
 				if again.skip(); again.end() {
 					return string(inner)

@@ -282,6 +282,12 @@ func TestDialects(t *testing.T) {
 func TestArgumentsThatGoBack(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
+		"{\"a\":\"b\x00\"}":         `{"_invalid":"{\"a\":\"b\u0000\"}"}`,
+		"{\"a\n\":\"b\"}":           `{"_invalid":"{\"a\n\":\"b\"}"}`,
+		"{\"a\":\"\\t\t\"}":         `{"_invalid":"{\"a\":\"\\t\t\"}"}`,
+		`{"a":"\ud83d"}`:            `{"_invalid":"{\"a\":\"\\ud83d\"}"}`,
+		`{"a":"\ud83d\ude00"}`:      `{"a":"\ud83d\ude00"}`,
+		`"{\"a\":\"\ud83d\"}"`:      `{"_invalid":"\"{\\\"a\\\":\\\"\\ud83d\\\"}\""}`,
 		"":                          "{}",
 		"  \n":                      "{}",
 		"null":                      "{}",

@@ -18,6 +18,10 @@ type scan struct {
 	b   []byte
 	i   int
 	bad bool
+	// strict refuses what is forgiven when it is received but may not be sent
+	// out: control characters in strings, and escapes that are half of a
+	// surrogate pair.
+	strict bool
 }
 
 // maxDepth bounds how deep values may be nested.
@@ -106,6 +110,10 @@ func (s *scan) stringBytes(dst []byte) (b []byte, own bool) {
 		return nil, false
 	}
 	if plain := s.b[begin : begin+quote]; bytes.IndexByte(plain, '\\') < 0 {
+		if s.strict && hasControl(plain) {
+			s.fail()
+			return nil, false
+		}
 		s.i = begin + quote + 1
 		return plain, false
 	}
@@ -124,12 +132,25 @@ func (s *scan) unescape(dst []byte) []byte {
 		case '\\':
 			dst = s.escape(dst)
 		default:
+			if s.strict && c < ' ' {
+				s.fail()
+				return nil
+			}
 			dst = append(dst, c)
 			s.i++
 		}
 	}
 	s.fail()
 	return nil
+}
+
+func hasControl(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' {
+			return true
+		}
+	}
+	return false
 }
 
 // escape reads one escape and appends what it stands for.
@@ -166,6 +187,10 @@ func (s *scan) escape(dst []byte) []byte {
 				return utf8.AppendRune(dst, join(r, low))
 			}
 			s.i = at
+		}
+		if s.strict && (isHigh(r) || isLow(r)) {
+			s.fail()
+			return dst
 		}
 		return appendWTF8(dst, r)
 	}
@@ -278,6 +303,13 @@ func (s *scan) skipString() {
 			break
 		}
 		slash := bytes.IndexByte(rest[:quote], '\\')
+		plain := rest[:quote]
+		if slash >= 0 {
+			plain = rest[:slash]
+		}
+		if s.strict && hasControl(plain) {
+			break
+		}
 		if slash < 0 {
 			s.i += quote + 1
 			return

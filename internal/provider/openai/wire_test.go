@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -140,6 +141,23 @@ func TestAnswers(t *testing.T) {
 				"data:\r\n\r\n", "data: " + chunkStop + "\r\n\r\n", "data: [DONE]\r\n\r\n",
 			}},
 			text: "Hello", finish: llm.FinishStop,
+		},
+		{
+			name: "white space around the data",
+			answer: fakellm.Answer{Raw: []string{
+				"data:  " + chunkHel + "\n\n", "data:\t" + chunkLo + " \n\n", "data: " + chunkStop + "\n\n", "data: [DONE] \n\n", "data: " + chunkLo + "\n\n",
+			}},
+			text: "Hello", finish: llm.FinishStop,
+		},
+		{
+			name:   "no empty lines between events",
+			answer: fakellm.Answer{Raw: []string{"data: " + chunkHel + "\ndata: " + chunkLo + "\n", "data: " + chunkStop + "\ndata: [DONE]\n"}},
+			text:   "Hello", finish: llm.FinishStop,
+		},
+		{
+			name:   "bare documents, one a line",
+			answer: fakellm.Answer{Raw: []string{chunkHel + "\n" + chunkLo + "\n", chunkStop + "\n" + chunkUsage + "\n"}},
+			text:   "Hello", finish: llm.FinishStop, usage: helloUsage,
 		},
 		{
 			name: "an event in several lines and several writes",
@@ -487,6 +505,8 @@ func TestTimes(t *testing.T) {
 	for range 100 {
 		slow.Raw = append(slow.Raw, ": still here\n\n")
 	}
+	chatty := slow
+	chatty.Raw = append([]string{"data: " + chunkHel + "\n\ndata: " + chunkStop + "\n\n"}, slow.Raw...)
 	for _, test := range []struct {
 		name    string
 		answer  fakellm.Answer
@@ -500,6 +520,7 @@ func TestTimes(t *testing.T) {
 		{"bytes and bytes and no end", slow, 20 * time.Second, 10 * time.Minute, "the answer was not complete within 10 min"},
 		{"slow but in time", fakellm.Answer{Text: "Hello, how are you?", Pieces: 4}, 25 * time.Second, 7*25*time.Second + grace, ""},
 		{"complete but not closed", fakellm.Answer{Raw: []string{"data: " + chunkHel + "\n\ndata: " + chunkStop + "\n\n"}, Hang: "middle"}, 0, grace, ""},
+		{"complete, then comments for ever", chatty, time.Second, time.Second + grace, ""},
 		{"the end mark but no end", fakellm.Answer{Raw: []string{"data: " + chunkStop + "\n\ndata: [DONE]\n\n"}, Hang: "middle"}, 0, drain, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -547,6 +568,43 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// A stream that ends early is dead or, behind its finish reason, whole: no byte
+// is one at which a part of an answer passes for all of it.
+func TestNoPartOfAnAnswerPassesForAllOfIt(t *testing.T) {
+	t.Parallel()
+	piece := func(delta, reason string) string {
+		return `data: {"id":"x","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + "}]}\n\n"
+	}
+	whole := piece(`{"role":"assistant","content":"Hel"}`, "null") + piece(`{"content":"lo 界"}`, "null") +
+		piece(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"calc","arguments":""}}]}`, "null") +
+		piece(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"expression\":"}}]}`, "null") +
+		piece(`{"tool_calls":[{"index":0,"function":{"arguments":"\"1+1\"}"}},{"index":1,"id":"b","function":{"name":"datetime","arguments":"{}"}}]}`, "null") +
+		piece(`{}`, `"tool_calls"`) + "data: " + chunkUsage + "\n\ndata: [DONE]\n\n"
+	want := calls(llm.ToolCall{ID: "a", Name: "calc", Arguments: `{"expression":"1+1"}`}, llm.ToolCall{ID: "b", Name: "datetime", Arguments: "{}"})
+	finish := strings.Index(whole, `"tool_calls"}]}`) + len(`"tool_calls"}]}`)
+	for i := range len(whole) + 1 {
+		var got *llm.Reply
+		_, watch := provider.Limits{}.Watch(t.Context())
+		resp := &http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(whole[:i]))}
+		err := read(resp, watch, llm.Target{}, func(e llm.Event, _ error) bool {
+			if e.Type == llm.EventDone {
+				got = e.Reply
+			}
+			return true
+		})
+		watch.Stop()
+		if i < finish {
+			if err == nil || got != nil {
+				t.Errorf("%d bytes: %+v, %v", i, got, err)
+			}
+			continue
+		}
+		if err != nil || got.Message.Text() != "Hello 界" || cmp.Diff(want, got.Message.Calls()) != "" {
+			t.Errorf("%d bytes: %+v, %v", i, got, err)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 	s := fakellm.Start(t)
@@ -557,6 +615,14 @@ func TestList(t *testing.T) {
 	var e *llm.Error
 	if _, err := open(t, provider.Settings{BaseURL: "http://127.0.0.1:1"}).List(t.Context()); !errors.As(err, &e) || e.Class != llm.ClassNetwork {
 		t.Errorf("no server: %v", err)
+	}
+	for _, body := range []string{"", "<html></html>", `{"models":`} {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		_, err := open(t, provider.Settings{BaseURL: other.URL}).List(t.Context())
+		if !errors.As(err, &e) || e.Message != errForeign.Error() {
+			t.Errorf("%q: %v", body, err)
+		}
+		other.Close()
 	}
 }
 

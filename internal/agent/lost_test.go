@@ -1,0 +1,178 @@
+package agent_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+type answer = func(context.Context, func(llm.Event, error) bool)
+
+func fails(class llm.Class) answer {
+	return func(_ context.Context, yield func(llm.Event, error) bool) {
+		yield(llm.Event{}, &llm.Error{Class: class, Target: llm.Target{Provider: "script", Model: "m"}, Message: "no"})
+	}
+}
+
+// kept notes what joined the thread with each round that is stored.
+type kept struct {
+	history
+	before []string
+}
+
+func (k *kept) Called(ctx context.Context, t agent.Turn, r *agent.Round) error {
+	for _, m := range r.Before {
+		k.before = append(k.before, m.Text())
+	}
+	return k.history.Called(ctx, t, r)
+}
+
+// What a person said to a going run is stored, however the run ends.
+func TestSteeredWordsAreNeverLost(t *testing.T) {
+	t.Parallel()
+	same := says("", call("x", "poll", "{}"))
+	for _, c := range []struct {
+		name   string
+		second answer
+		stop   bool
+		limits agent.Limits
+		end    agent.Status
+	}{
+		{"answered", says("done"), false, agent.Limits{}, agent.Done},
+		{"the model fails", fails(llm.ClassBadRequest), false, agent.Limits{}, agent.Failed},
+		{"the run is stopped", nil, true, agent.Limits{}, agent.Stopped},
+		{"the loop guard ends the run", nil, false, agent.Limits{Stop: 1}, agent.Limited},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if c.stop {
+				c.second = func(ctx context.Context, yield func(llm.Event, error) bool) {
+					stop()
+					yield(llm.Event{}, ctx.Err())
+				}
+			}
+			k := &kept{}
+			b := toolbox{"poll": func() (string, []tool.Effect) { return "same", nil }}
+			a := loop(&script{answers: []answer{same, c.second}}, b, &k.history, c.limits)
+			a.History = k
+			a.Watch = func(agent.Turn) agent.Watch {
+				return agent.NewBrake(c.limits, func() []llm.Message { return []llm.Message{llm.UserMessage("and this")} })
+			}
+			for range a.ProcessStream(ctx, turn("hi")) {
+			}
+			if k.end.Status != c.end || !slices.Equal(k.before, []string{"and this"}) {
+				t.Errorf("ended %s with %q stored", k.end.Status, k.before)
+			}
+		})
+	}
+}
+
+// trimming prompts leave out as many messages as the window is too small for,
+// one token each, but never the last.
+type trimming struct{ prompts }
+
+func (trimming) Build(_ context.Context, _ agent.Turn, sf tool.Surface, m []llm.Message) (llm.Request, agent.RequestFacts, error) {
+	drop := 0
+	if w := sf.Target.ContextWindow; w > 0 {
+		drop = max(min(len(m)-w, len(m)-1), 0)
+	}
+	return llm.Request{Target: sf.Target, Messages: m[drop:]}, agent.RequestFacts{Target: sf.Target, Dropped: drop, Bytes: 3 * (len(m) - drop)}, nil
+}
+
+// older is a history that begins with n messages.
+type older struct {
+	history
+	n int
+}
+
+func (o *older) Begin(_ context.Context, t agent.Turn) (agent.Thread, error) {
+	var m []llm.Message
+	for range o.n {
+		m = append(m, llm.UserMessage("old"))
+	}
+	return agent.Thread{Messages: append(m, t.Message)}, o.note("begin")
+}
+
+func TestATooLongThreadIsSentOnceMoreAndShorter(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		before  int
+		answers []answer
+		sizes   []int // messages of each request
+		end     agent.Status
+	}{
+		{"it fits then", 9, []answer{fails(llm.ClassTooLong), says("fine")}, []int{10, 5}, agent.Done},
+		{"the room stays small for the turn", 9, []answer{fails(llm.ClassTooLong), says("", call("x", "poll", "{}")), says("fine")}, []int{10, 5, 5}, agent.Done},
+		{"it doesn't", 9, []answer{fails(llm.ClassTooLong), fails(llm.ClassTooLong)}, []int{10, 5}, agent.Failed},
+		{"nothing can go", 0, []answer{fails(llm.ClassTooLong)}, []int{1}, agent.Failed},
+		{"another failure", 9, []answer{fails(llm.ClassBadRequest)}, []int{10}, agent.Failed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := &older{n: c.before}
+			m := &script{answers: c.answers}
+			a := loop(m, toolbox{"poll": func() (string, []tool.Effect) { return "same", nil }}, &o.history, agent.Limits{})
+			a.History, a.Prompts = o, trimming{}
+			notices := 0
+			var last agent.Event
+			for last = range a.ProcessStream(t.Context(), turn("hi")) {
+				if last.Type == agent.Notice {
+					notices++
+				}
+			}
+			var sizes []int
+			for _, r := range m.requests {
+				sizes = append(sizes, len(r.Messages))
+			}
+			if !slices.Equal(sizes, c.sizes) || o.end.Status != c.end {
+				t.Errorf("ended %s after requests of %v messages", o.end.Status, sizes)
+			}
+			if want := len(slices.Compact(slices.Clone(sizes))) - 1; notices != want {
+				t.Errorf("%d notices, want %d", notices, want)
+			}
+			if c.end == agent.Failed && c.name != "another failure" && !strings.Contains(last.Text, "too long") {
+				t.Errorf("the person is told %q", last.Text)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatWasCutSaysSo(t *testing.T) {
+	t.Parallel()
+	for finish, want := range map[llm.Finish]string{llm.FinishStop: "", llm.FinishLength: "output limit", llm.FinishFilter: "filter"} {
+		m := &script{answers: []answer{func(_ context.Context, yield func(llm.Event, error) bool) {
+			yield(llm.Event{Type: llm.EventDone, Reply: &llm.Reply{Message: llm.AssistantMessage("half"), Finish: finish}}, nil)
+		}}}
+		var told string
+		for e := range loop(m, nil, &history{}, agent.Limits{}).ProcessStream(t.Context(), turn("hi")) {
+			if e.Type == agent.Notice {
+				told += e.Text
+			}
+		}
+		if !strings.Contains(told, want) || (want == "") != (told == "") {
+			t.Errorf("%s: the person is told %q", finish, told)
+		}
+	}
+}
+
+// Calls whose arguments can't be read are equal only when what was written is.
+func TestTheGuardTellsBrokenCallsApart(t *testing.T) {
+	t.Parallel()
+	b := agent.NewBrake(agent.Limits{Stop: 3}, nil)
+	round := func(args string) *agent.Round {
+		return &agent.Round{Outcomes: []tool.Outcome{{Call: call("x", "write", args), Tool: "write", Status: tool.Invalid, Digest: "cut"}}}
+	}
+	for i, args := range []string{`{"a`, `{"ab`, `{"abc`, `{"abcd`, `{"abcd`, `{"abcd`} {
+		if d := b.Before(t.Context(), i+2, round(args)); d.Stop != (i == 5) {
+			t.Errorf("behind call %d: %+v", i, d)
+		}
+	}
+}

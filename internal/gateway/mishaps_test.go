@@ -1,0 +1,152 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/fakellm"
+)
+
+// What a person says to a going run stays in the history, however it ends.
+func TestSteeredWordsStayInTheHistory(t *testing.T) {
+	t.Parallel()
+	call := fakellm.Calls(fakellm.Use("file_read", `{"path":"none"}`))
+	for _, c := range []struct {
+		name string
+		next []fakellm.Answer // to the request that holds the words
+		more string
+		stop bool
+		end  agent.Status
+	}{
+		{"failed", []fakellm.Answer{fakellm.Fail(400, `{"error":{"message":"bad"}}`)}, "", false, agent.Failed},
+		{"stopped", []fakellm.Answer{{Hang: "before"}}, "", true, agent.Stopped},
+		{"in a circle", nil, "tools: {loop_guard: {hint: 0, stop: 1}}\n", false, agent.Limited},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			gate := make(chan struct{})
+			first := call
+			first.Gate = gate
+			r := setup(t, "sessions: {while_busy: steer}\n"+c.more, append(append([]fakellm.Answer{first}, c.next...), fakellm.Text("on"))...)
+			going := r.start(admin("s", "do it"))
+			if err := r.model.Wait(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if r.start(admin("s", "and this too")) != going {
+				t.Fatal("the words did not join the run")
+			}
+			close(gate)
+			if c.stop {
+				if err := r.model.Wait(t.Context(), 2); err != nil {
+					t.Fatal(err)
+				}
+				going.Stop()
+			}
+			if got := r.watch(going); got.end.End.Status != c.end {
+				t.Errorf("the run ended %s: %s", got.end.End.Status, got.end.Text)
+			}
+			r.close()
+			r.open()
+			if got := r.say("s", "go on"); got.text != "on" {
+				t.Errorf("the session goes on with %q (%s)", got.text, got.end.Text)
+			}
+			n := len(r.model.Requests())
+			if got := roles(r.sent(n)); got != "system user assistant tool user assistant user" || r.sent(n)[4].text() != "and this too" {
+				t.Errorf("the history is %s: %+v", got, r.sent(n)[1:])
+			}
+			r.prefixes()
+		})
+	}
+}
+
+// A model that finds the conversation too long is asked with less of it, so
+// that the session stays usable.
+func TestATooLongConversationGoesOn(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "")
+	tooLong := fakellm.Fail(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}`)
+	for i := range 10 {
+		r.model.Add(fakellm.Calls(fakellm.Use("calc", `{"expression":"1+1"}`)), fakellm.Text("answer "+strings.Repeat("long ", 500)))
+		r.say("s", fmt.Sprint("message ", i))
+	}
+	r.model.Add(tooLong, fakellm.Calls(fakellm.Use("calc", `{"expression":"1+2"}`)), fakellm.Text("fine"))
+	got := r.say("s", "the newest")
+	if got.text != "fine" {
+		t.Fatalf("the person sees %q (%s)", got.text, got.end.Text)
+	}
+	all := r.model.Requests()
+	refused, again, last := all[len(all)-3].Body, all[len(all)-2].Body, all[len(all)-1].Body
+	if len(again) >= len(refused) || !bytes.Contains(again, []byte("the newest")) {
+		t.Errorf("of %d bytes it was asked again with %d", len(refused), len(again))
+	}
+	if n := repeated(again, last); n < len(again)-2 {
+		t.Errorf("the round after it repeats %d of %d bytes", n, len(again))
+	}
+
+	// What can't be shortened is not sent again, and the next message works.
+	r.model.Add(tooLong)
+	if got := r.say("other", "one message"); got.end.Type != agent.RunFailed || !strings.Contains(got.end.Text, "too long") {
+		t.Errorf("it ends with %s: %s", got.end.Type, got.end.Text)
+	}
+	r.model.Add(fakellm.Text("shorter is better"))
+	if got := r.say("other", "shorter"); got.text != "shorter is better" {
+		t.Errorf("afterwards the person sees %q (%s)", got.text, got.end.Text)
+	}
+}
+
+// pair is a rig whose agent falls back to a second provider.
+func pair(t *testing.T, first, second []fakellm.Answer) (*rig, *fakellm.Server) {
+	t.Helper()
+	one, two := fakellm.Start(t, first...), fakellm.Start(t, second...)
+	return configured(t, one, fmt.Sprintf(`ai:
+  provider: one
+  fallback: [two/n]
+  providers:
+    one: {type: openai-compatible, api_key: key, model: m, base_url: %q}
+    two: {type: openai-compatible, api_key: key, model: n, base_url: %q}
+`, one.Base(), two.Base())), two
+}
+
+func TestATurnStaysWithWhoeverAnswered(t *testing.T) {
+	t.Parallel()
+	quota := fakellm.Fail(429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`)
+	write := func(name string) fakellm.Answer {
+		return fakellm.Calls(fakellm.Use("file_write", fmt.Sprintf(`{"path":%q,"content":"x"}`, name)))
+	}
+	refused := fakellm.Calls(fakellm.Use("no_such_tool", `{}`))
+	for _, c := range []struct {
+		name          string
+		first, second []fakellm.Answer
+		asked         [2]int // requests to each in the first turn
+		end           agent.EventType
+		next          string // who answers the next message
+	}{
+		{"quota before a tool", []fakellm.Answer{quota}, []fakellm.Answer{write("a"), refused, fakellm.Text("two"), fakellm.Text("two")}, [2]int{1, 3}, agent.RunFinished, "two"},
+		{"quota behind a refused call", []fakellm.Answer{refused, quota}, []fakellm.Answer{write("a"), fakellm.Text("two"), fakellm.Text("two")}, [2]int{2, 2}, agent.RunFinished, "two"},
+		{"PR-011 quota behind a tool", []fakellm.Answer{write("a"), quota}, []fakellm.Answer{fakellm.Text("two")}, [2]int{2, 0}, agent.RunFailed, "two"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, two := pair(t, c.first, c.second)
+			got := r.say("s", "go")
+			if asked := [2]int{len(r.model.Requests()), len(two.Requests())}; asked != c.asked || got.end.Type != c.end {
+				t.Errorf("%v requests, then %s: %s", asked, got.end.Type, got.end.Text)
+			}
+			writes := 0
+			for _, o := range got.outcomes() {
+				if o.Ran() {
+					writes++
+				}
+			}
+			if writes != 1 {
+				t.Errorf("%d calls ran", writes)
+			}
+			if next := r.say("s", "go on"); next.text != c.next {
+				t.Errorf("then %q answers (%s)", next.text, next.end.Text)
+			}
+		})
+	}
+}
