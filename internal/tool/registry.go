@@ -124,7 +124,7 @@ func (c *Catalog) add(owner Owner, t Tool) (Note, bool) {
 	reject := func(reason, fix string) (Note, bool) {
 		return Note{Tool: def.Name, Owner: owner, State: "registered", Reason: reason, Fix: fix}, true
 	}
-	if !NamePattern.MatchString(def.Name) {
+	if !CanonicalName(def.Name) {
 		return reject(fmt.Sprintf("the name %q is not canonical (%s)", def.Name, NamePattern), "give the tool a canonical name")
 	}
 	for i, e := range c.Entries {

@@ -14,7 +14,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/llm"
@@ -49,8 +48,23 @@ type Binder interface {
 	Bind(s Scope, t llm.Target) (Tool, string)
 }
 
-// NamePattern is what a canonical name looks like.
-var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+// NamePattern is what a canonical name looks like, as a regular expression.
+const NamePattern = `^[a-z][a-z0-9_]{0,63}$`
+
+// CanonicalName reports whether name matches [NamePattern]. Compiling that
+// would cost every start of the program a quarter of a millisecond.
+func CanonicalName(name string) bool {
+	if name == "" || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return true
+}
 
 // Definition is what the engine and the model know of a tool.
 type Definition struct {

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 
 	"github.com/goclaw/goclaw/internal/tool"
@@ -33,7 +32,20 @@ type loaded struct {
 	notes    []tool.Note
 }
 
-var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+// isID reports whether id is 1 to 64 lower-case letters, digits and dashes and
+// begins with a letter.
+func isID(id string) bool {
+	if id == "" || len(id) > 64 || id[0] < 'a' || id[0] > 'z' {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
 
 // New returns a host without plugins.
 func New(log *slog.Logger) *Host { return &Host{log: log} }
@@ -53,7 +65,7 @@ func (h *Host) Load(plugins ...plugin.Plugin) error {
 func (h *Host) load(p plugin.Plugin) error {
 	m := p.Manifest
 	switch {
-	case !validID.MatchString(m.ID):
+	case !isID(m.ID):
 		return fmt.Errorf("the id %q is not lower-case letters, digits and dashes", m.ID)
 	case slices.ContainsFunc(h.loaded, func(l loaded) bool { return l.manifest.ID == m.ID }):
 		return errors.New("a plugin of this id is loaded already")

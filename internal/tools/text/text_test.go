@@ -95,7 +95,7 @@ func TestDefinitions(t *testing.T) {
 	total := 0
 	for _, name := range want {
 		def := f.tools[name].Definition()
-		if !def.Internal || !def.ReadOnly || !tool.NamePattern.MatchString(def.Name) {
+		if !def.Internal || !def.ReadOnly || !tool.CanonicalName(def.Name) {
 			t.Errorf("%s: traits %+v", name, def.Traits)
 		}
 		if n := len(def.Description); n < 100 || n > 450 {
