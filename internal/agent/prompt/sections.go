@@ -112,6 +112,7 @@ func file(name string) func(*build) (string, string, error) {
 	return func(b *build) (string, string, error) {
 		info, err := fs.Stat(b.o.Files, name)
 		if err != nil || !info.Mode().IsRegular() {
+			b.seen.forget(name)
 			return "", "", nil
 		}
 		if text, ok := b.seen.text(name, info); ok {

@@ -40,14 +40,22 @@ func (s *seen) text(name string, now fs.FileInfo) (string, bool) {
 // taken. A file that changed shortly before that, or in the future, is not
 // kept.
 func (s *seen) keep(name string, info fs.FileInfo, read time.Time, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if read.Sub(info.ModTime()) < settled {
-		delete(s.files, name)
+		s.forget(name)
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.files == nil {
 		s.files = map[string]seenFile{}
 	}
 	s.files[name] = seenFile{info, text}
+}
+
+// forget drops what is kept of a file: the next one of that name may look the
+// same from outside.
+func (s *seen) forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.files, name)
 }
