@@ -26,6 +26,8 @@ type History struct {
 // known is what a turn under way need not ask the store for. It stays true
 // until the turn ends, because nobody else writes to a session that is held.
 type known struct {
+	fresh bool // the session began with this turn, so it kept nothing before
+
 	mu        sync.Mutex
 	ids       map[string]bool   // of all calls of the session
 	snapshots map[string]string // by name
@@ -94,7 +96,7 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 			return agent.Thread{}, fmt.Errorf("read session %s: %w", key, err)
 		}
 	}
-	k := &known{ids: map[string]bool{}, snapshots: map[string]string{}}
+	k := &known{fresh: begun.Turn == 1, ids: map[string]bool{}, snapshots: map[string]string{}}
 	for i := range turns {
 		for j := range turns[i].Rounds {
 			k.add(turns[i].Rounds[j].Calls)
@@ -248,29 +250,33 @@ func (h *History) Snapshot(ctx context.Context, agentID, id, name string, take f
 	key := Key{Agent: agentID, ID: id}
 	k := h.known(key)
 	if k == nil {
-		return h.snapshot(ctx, key, name, take)
+		return h.snapshot(ctx, key, name, false, take)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if text, ok := k.snapshots[name]; ok {
 		return text, nil
 	}
-	text, err := h.snapshot(ctx, key, name, take)
+	text, err := h.snapshot(ctx, key, name, k.fresh, take)
 	if err == nil {
 		k.snapshots[name] = text
 	}
 	return text, err
 }
 
-func (h *History) snapshot(ctx context.Context, key Key, name string, take func() (string, error)) (string, error) {
-	text, ok, err := h.store.Snapshot(ctx, key, name)
+// snapshot asks the store unless the session is known to keep none yet.
+func (h *History) snapshot(ctx context.Context, key Key, name string, none bool, take func() (string, error)) (string, error) {
+	if !none {
+		text, ok, err := h.store.Snapshot(ctx, key, name)
+		if err != nil {
+			return "", fmt.Errorf("read %s of session %s: %w", name, key, err)
+		}
+		if ok {
+			return text, nil
+		}
+	}
+	text, err := take()
 	if err != nil {
-		return "", fmt.Errorf("read %s of session %s: %w", name, key, err)
-	}
-	if ok {
-		return text, nil
-	}
-	if text, err = take(); err != nil {
 		return "", err
 	}
 	if err := h.store.KeepSnapshot(ctx, key, name, text); err != nil && !errors.Is(err, ErrNotFound) {
