@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
 )
 
 // Options configure [Open]. The zero value is complete.
@@ -85,6 +85,7 @@ func open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	// The writer is opened before any reader: it alone can recover what a
 	// process left that died while writing.
 	db := &DB{path: path, writer: newPool(w, "BEGIN IMMEDIATE", 1)}
+	db.writer.setup = keepLog
 	if err := db.migrate(ctx, opts.Version); err != nil {
 		return nil, errors.Join(err, db.writer.close())
 	}
@@ -190,6 +191,18 @@ func readerDSN(path string) string {
 		"_dqs":      {"0"},
 		"_error_rc": {"1"},
 	})
+}
+
+// keepLog lets the file of the write-ahead log stay, empty, when the last
+// connection closes. Deleting it makes the next process create it and wait
+// until the disk knows its name.
+func keepLog(driver any) error {
+	c, ok := driver.(sqlite.FileControl)
+	if !ok {
+		return fmt.Errorf("a connection of type %T can't keep its log", driver)
+	}
+	_, err := c.FileControlPersistWAL("main", 1)
+	return err
 }
 
 // dsn is a file URI, in which no character of path has a meaning.
