@@ -1,9 +1,12 @@
 package prompt_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,4 +87,61 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	read("removed", "", 0)
 	write(name, "new", hour)
 	read("made anew", "new", 1)
+}
+
+// TestSessionsShareTheFiles builds prompts of several sessions at once while a
+// file changes: each sees one of its states whole.
+func TestSessionsShareTheFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "SOUL.md")
+	states := map[string]bool{}
+	put := func(n int) {
+		text := strings.Repeat(string(rune('a'+n)), 100)
+		states[text] = true
+		at := time.Now().Add(-time.Hour + time.Duration(n)*time.Second)
+		if err := os.WriteFile(name+".new", []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+		if err := os.Chtimes(name+".new", at, at); err != nil {
+			t.Error(err)
+		}
+		if err := os.Rename(name+".new", name); err != nil {
+			t.Error(err)
+		}
+	}
+	put(0)
+	p := prompt.New(prompt.Options{Files: os.DirFS(dir), Snapshots: same{}})
+	var wg sync.WaitGroup
+	seen := make([][]string, 4)
+	for i := range seen {
+		wg.Go(func() {
+			for range 20 {
+				s, err := p.Sections(t.Context(), scope("s", auth.User), tool.Surface{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				seen[i] = append(seen[i], s[0].Text)
+			}
+		})
+	}
+	for n := range 10 {
+		put(n)
+	}
+	wg.Wait()
+	for _, texts := range seen {
+		for _, text := range texts {
+			if !states[text] {
+				t.Errorf("read %q", text)
+			}
+		}
+	}
+}
+
+// same is a Snapshots that keeps nothing.
+type same struct{}
+
+func (same) Snapshot(context.Context, string, string, string, func() (string, error)) (string, error) {
+	return "", nil
 }
