@@ -45,7 +45,7 @@ fmt: go-version ## format the Go files
 generate: go-version ## write generated files anew
 	@$(GO) generate ./...
 
-bench: go-version ## run benchmarks (PKGS, BENCH, COUNT) and compare with the run before
+bench: go-version ## run benchmarks (PKGS, BENCH, COUNT, BENCHTIME), tell ratios, compare with the run before
 	@GO="$(GO)" scripts/bench $(PKGS)
 
 cover: go-version ## write .cache/cover.html and print the total

@@ -5,8 +5,10 @@
 //
 // The static prompt holds across turns byte for byte unless its inputs change:
 // the time, and anything about the message, is never in it. Sections are made
-// in a fixed order from files read at each turn; a missing file is skipped.
-// The package keeps nothing between calls but what [Snapshots] stores.
+// in a fixed order from files as they are at each request; a missing file is
+// skipped. Between calls the package keeps what [Snapshots] stores, and the text
+// of files for as long as they don't change. Prompts are safe for concurrent
+// use.
 //
 // Start reading at [Prompts.Build] and the list in sections.go.
 package prompt
@@ -26,7 +28,10 @@ import (
 )
 
 // Prompts implements [agent.Prompts] for one agent.
-type Prompts struct{ o Options }
+type Prompts struct {
+	o    Options
+	seen seen
+}
 
 // Options completes [Prompts].
 type Options struct {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sort"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/goclaw/goclaw/internal/agent"
@@ -112,8 +113,13 @@ func file(name string) func(*build) (string, string, error) {
 	return func(b *build) (string, string, error) {
 		info, err := fs.Stat(b.o.Files, name)
 		if err != nil || !info.Mode().IsRegular() {
+			b.seen.forget(name)
 			return "", "", nil
 		}
+		if text, ok := b.seen.text(name, info); ok {
+			return text, name, nil
+		}
+		read := time.Now()
 		data, err := fs.ReadFile(b.o.Files, name)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -129,6 +135,7 @@ func file(name string) func(*build) (string, string, error) {
 			}
 			text = text[:cut] + fmt.Sprintf("\n[… %s is cut here: %d of %d bytes are shown]", name, cut, len(text))
 		}
+		b.seen.keep(name, info, read, text)
 		return text, name, nil
 	}
 }

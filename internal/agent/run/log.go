@@ -16,12 +16,12 @@ type eventLog struct {
 
 	mu     sync.Mutex
 	events []agent.Event // the event with sequence number n is at n-1
-	more   chan struct{} // closed and made anew when an event comes
+	more   chan struct{} // closed when an event comes; nil while nobody waits for one
 	closed bool
 }
 
 func newEventLog(stamp func(*agent.Event)) *eventLog {
-	return &eventLog{stamp: stamp, done: make(chan struct{}), more: make(chan struct{})}
+	return &eventLog{stamp: stamp, done: make(chan struct{})}
 }
 
 func (l *eventLog) append(e agent.Event) {
@@ -30,8 +30,15 @@ func (l *eventLog) append(e agent.Event) {
 	defer l.mu.Unlock()
 	e.Seq = len(l.events) + 1
 	l.events = append(l.events, e)
-	close(l.more)
-	l.more = make(chan struct{})
+	l.wake()
+}
+
+// wake tells those who wait. The caller holds the lock.
+func (l *eventLog) wake() {
+	if l.more != nil {
+		close(l.more)
+		l.more = nil
+	}
 }
 
 func (l *eventLog) close() {
@@ -40,19 +47,23 @@ func (l *eventLog) close() {
 	if !l.closed {
 		l.closed = true
 		close(l.done)
-		close(l.more)
+		l.wake()
 	}
 }
 
-// after returns the events behind seq, whether they are the last, and a
-// channel that tells of more.
-func (l *eventLog) after(seq int) ([]agent.Event, bool, <-chan struct{}) {
+// after returns the events behind seq and whether they are the last. When there
+// are none, more is closed when one comes or the log ends.
+func (l *eventLog) after(seq int) (events []agent.Event, last bool, more <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if seq > len(l.events) {
 		seq = len(l.events)
 	}
-	return l.events[max(seq, 0):len(l.events):len(l.events)], l.closed, l.more
+	events = l.events[max(seq, 0):len(l.events):len(l.events)]
+	if len(events) == 0 && !l.closed && l.more == nil {
+		l.more = make(chan struct{})
+	}
+	return events, l.closed, l.more
 }
 
 // Events yields the run's events behind the sequence number after (0 for all),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
@@ -17,6 +18,19 @@ import (
 type History struct {
 	store Store
 	now   func() time.Time
+
+	mu    sync.Mutex
+	turns map[Key]*known // the turns under way
+}
+
+// known is what a turn under way need not ask the store for. It stays true
+// until the turn ends, because nobody else writes to a session that is held.
+type known struct {
+	fresh bool // the session began with this turn, so it kept nothing before
+
+	mu        sync.Mutex
+	ids       map[string]bool   // of all calls of the session
+	snapshots map[string]string // by name
 }
 
 var _ agent.History = (*History)(nil)
@@ -26,7 +40,26 @@ func NewHistory(store Store, now func() time.Time) *History {
 	if now == nil {
 		now = time.Now
 	}
-	return &History{store: store, now: now}
+	return &History{store: store, now: now, turns: map[Key]*known{}}
+}
+
+// known returns what is known of the session's turn under way; nil when none is.
+func (h *History) known(key Key) *known {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.turns[key]
+}
+
+// learn keeps what is known of a session while its turn is under way; nil
+// forgets it.
+func (h *History) learn(key Key, k *known) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k == nil {
+		delete(h.turns, key)
+	} else {
+		h.turns[key] = k
+	}
 }
 
 // writeLimit bounds how long storing a step of a run may take. What a run did
@@ -49,18 +82,53 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 	if started.IsZero() {
 		started = h.now()
 	}
-	begun, err := h.store.Begin(ctx, key, Turn{
-		Run: t.Scope.Run(), Message: t.Message, Model: t.Model,
+	turn := Turn{
+		Run: t.Scope.Run(), Message: t.Message, Model: t.Model, Status: agent.Running,
 		Caller: t.Scope.Caller(), Origin: t.Scope.Origin(), Started: started,
-	}, Title(t.Message))
+	}
+	begun, err := h.store.Begin(ctx, key, turn, Title(t.Message))
 	if err != nil {
 		return agent.Thread{}, fmt.Errorf("begin a turn of session %s: %w", key, err)
 	}
-	turns, err := h.store.Turns(ctx, key, 1, begun.Turn, Spoken)
-	if err != nil {
-		return agent.Thread{}, fmt.Errorf("read session %s: %w", key, err)
+	turns := []Turn{turn}
+	if begun.Turn > 1 {
+		if turns, err = h.store.Turns(ctx, key, 1, begun.Turn, Spoken); err != nil {
+			return agent.Thread{}, fmt.Errorf("read session %s: %w", key, err)
+		}
 	}
+	k := &known{fresh: begun.Turn == 1, ids: map[string]bool{}, snapshots: map[string]string{}}
+	for i := range turns {
+		for j := range turns[i].Rounds {
+			k.add(turns[i].Rounds[j].Calls)
+		}
+	}
+	h.learn(key, k)
 	return agent.Thread{Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds}, nil
+}
+
+// add remembers the ids of calls.
+func (k *known) add(calls []llm.ToolCall) {
+	for _, c := range calls {
+		k.ids[c.ID] = true
+	}
+}
+
+// taken returns which of ids calls of the session have. A turn that this
+// process didn't begin knows nothing, so the store is asked.
+func (h *History) taken(ctx context.Context, key Key, ids []string) ([]string, error) {
+	k := h.known(key)
+	if k == nil {
+		return h.store.Taken(ctx, key, ids)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var taken []string
+	for _, id := range ids {
+		if k.ids[id] {
+			taken = append(taken, id)
+		}
+	}
+	return taken, nil
 }
 
 // Called implements [agent.History]. It gives the calls of the reply ids that
@@ -72,12 +140,17 @@ func (h *History) Called(ctx context.Context, t agent.Turn, r *agent.Round) erro
 	key := KeyOf(t.Scope)
 	r.Reply.Message.Role = llm.Assistant
 	r.Reply.Message.Parts = tidy(r.Reply.Message.Parts)
-	err := assignIDs(r, func(ids []string) ([]string, error) { return h.store.Taken(ctx, key, ids) })
+	err := assignIDs(r, func(ids []string) ([]string, error) { return h.taken(ctx, key, ids) })
 	if err != nil {
 		return fmt.Errorf("store round %d of session %s: call ids: %w", r.Number, key, err)
 	}
 	if err := h.store.Called(ctx, t.Scope.Run(), r); err != nil {
 		return fmt.Errorf("store round %d of session %s: %w", r.Number, key, err)
+	}
+	if k := h.known(key); k != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.add(r.Calls)
 	}
 	return nil
 }
@@ -114,6 +187,7 @@ func (h *History) Settled(ctx context.Context, t agent.Turn, r *agent.Round) err
 func (h *History) End(ctx context.Context, t agent.Turn, end agent.End) error {
 	ctx, cancel := keep(ctx)
 	defer cancel()
+	defer h.learn(KeyOf(t.Scope), nil)
 	if end.Time.IsZero() {
 		end.Time = h.now()
 	}
@@ -174,14 +248,35 @@ func (h *History) Sweep(ctx context.Context, holds *Holds) (Swept, error) {
 // yet, it keeps what take returns. A session that hasn't begun keeps nothing.
 func (h *History) Snapshot(ctx context.Context, agentID, id, name string, take func() (string, error)) (string, error) {
 	key := Key{Agent: agentID, ID: id}
-	text, ok, err := h.store.Snapshot(ctx, key, name)
-	if err != nil {
-		return "", fmt.Errorf("read %s of session %s: %w", name, key, err)
+	k := h.known(key)
+	if k == nil {
+		return h.snapshot(ctx, key, name, false, take)
 	}
-	if ok {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if text, ok := k.snapshots[name]; ok {
 		return text, nil
 	}
-	if text, err = take(); err != nil {
+	text, err := h.snapshot(ctx, key, name, k.fresh, take)
+	if err == nil {
+		k.snapshots[name] = text
+	}
+	return text, err
+}
+
+// snapshot asks the store unless the session is known to keep none yet.
+func (h *History) snapshot(ctx context.Context, key Key, name string, none bool, take func() (string, error)) (string, error) {
+	if !none {
+		text, ok, err := h.store.Snapshot(ctx, key, name)
+		if err != nil {
+			return "", fmt.Errorf("read %s of session %s: %w", name, key, err)
+		}
+		if ok {
+			return text, nil
+		}
+	}
+	text, err := take()
+	if err != nil {
 		return "", err
 	}
 	if err := h.store.KeepSnapshot(ctx, key, name, text); err != nil && !errors.Is(err, ErrNotFound) {

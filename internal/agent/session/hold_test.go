@@ -3,8 +3,10 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,11 +25,29 @@ func hold(t *testing.T, h *session.Holds, k session.Key) func() {
 	return release
 }
 
-func TestHoldExcludes(t *testing.T) {
+// kinds are the ways to lock: the system's own and the one that works on all.
+var kinds = map[string]func(dir string) *session.Holds{
+	"system": session.NewHolds,
+	"files":  session.NewFileHolds,
+}
+
+// eachKind runs a test with every way to lock.
+func eachKind(t *testing.T, test func(t *testing.T, open func(dir string) *session.Holds)) {
 	t.Parallel()
+	for name, open := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
+}
+
+func TestHoldExcludes(t *testing.T) { eachKind(t, testHoldExcludes) }
+
+func testHoldExcludes(t *testing.T, open func(string) *session.Holds) {
 	dir := filepath.Join(t.TempDir(), "state", "locks")
 	// Two Holds on one folder are what two processes are to each other.
-	mine, other := session.NewHolds(dir), session.NewHolds(dir)
+	mine, other := open(dir), open(dir)
 	release := hold(t, mine, work)
 	for name, h := range map[string]*session.Holds{"here": mine, "elsewhere": other} {
 		if _, err := h.Try(work); !errors.Is(err, session.ErrHeld) {
@@ -57,24 +77,25 @@ func TestHoldExcludes(t *testing.T) {
 		t.Errorf("files left: %v (%v)", left, err)
 	}
 	keep()
-	if err := session.NewHolds(filepath.Join(dir, "none")).Tidy(1); err != nil {
+	if err := open(filepath.Join(dir, "none")).Tidy(1); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestHoldWaits(t *testing.T) {
-	t.Parallel()
+func TestHoldWaits(t *testing.T) { eachKind(t, testHoldWaits) }
+
+func testHoldWaits(t *testing.T, open func(string) *session.Holds) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		name   string
 		second func(*session.Holds) *session.Holds
 	}{
 		{"within a process", func(h *session.Holds) *session.Holds { return h }},
-		{"between processes", func(*session.Holds) *session.Holds { return session.NewHolds(dir) }},
+		{"between processes", func(*session.Holds) *session.Holds { return open(dir) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				first := session.NewHolds(dir)
+				first := open(dir)
 				second := c.second(first)
 				release := hold(t, first, work)
 				got := make(chan func())
@@ -99,10 +120,11 @@ func TestHoldWaits(t *testing.T) {
 	}
 }
 
-func TestHoldGivesUp(t *testing.T) {
-	t.Parallel()
+func TestHoldGivesUp(t *testing.T) { eachKind(t, testHoldGivesUp) }
+
+func testHoldGivesUp(t *testing.T, open func(string) *session.Holds) {
 	dir := t.TempDir()
-	first, second := session.NewHolds(dir), session.NewHolds(dir)
+	first, second := open(dir), open(dir)
 	release := hold(t, first, work)
 	for _, h := range []*session.Holds{first, second} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -125,21 +147,22 @@ func TestHoldGivesUp(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := session.NewHolds(file).Hold(t.Context(), work); err == nil || errors.Is(err, session.ErrHeld) {
+	if _, err := open(file).Hold(t.Context(), work); err == nil || errors.Is(err, session.ErrHeld) {
 		t.Errorf("a folder that is a file: %v", err)
 	}
 }
 
 // TestHoldRace lets many take one session through several Holds: never two at
 // once, although the lock's file comes and goes.
-func TestHoldRace(t *testing.T) {
-	t.Parallel()
+func TestHoldRace(t *testing.T) { eachKind(t, testHoldRace) }
+
+func testHoldRace(t *testing.T, open func(string) *session.Holds) {
 	dir := t.TempDir()
 	var inside, runs atomic.Int32
 	done := make(chan struct{})
 	const workers, each = 6, 30
 	for i := range workers {
-		h := session.NewHolds(dir)
+		h := open(dir)
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for range each {
@@ -168,13 +191,77 @@ func TestHoldRace(t *testing.T) {
 	}
 }
 
-func BenchmarkHold(b *testing.B) {
-	h := session.NewHolds(b.TempDir())
-	for b.Loop() {
-		release, err := h.Hold(b.Context(), work)
-		if err != nil {
-			b.Fatal(err)
+// TestHoldManySessions holds many sessions at once through two Holds, which
+// exclude each other in each of them and in none besides.
+func TestHoldManySessions(t *testing.T) { eachKind(t, testHoldManySessions) }
+
+func testHoldManySessions(t *testing.T, open func(string) *session.Holds) {
+	dir := t.TempDir()
+	both := []*session.Holds{open(dir), open(dir)}
+	key := func(i int) session.Key { return session.Key{Agent: "main", ID: fmt.Sprint("s", i)} }
+	release := make([]func(), 50)
+	for i := range release {
+		release[i] = hold(t, both[i%2], key(i))
+	}
+	for i := range release {
+		if i%3 == 0 {
+			release[i]()
 		}
-		release()
+	}
+	for i := range release {
+		free, err := both[(i+1)%2].Try(key(i))
+		if got := err == nil; got != (i%3 == 0) {
+			t.Errorf("session %d: %v", i, err)
+		}
+		if err == nil {
+			free()
+		}
+		release[i]()
+	}
+}
+
+// TestHoldOutlivesItsFile removes the files of locks under those who hold
+// them: a session taken later is locked where others look.
+func TestHoldOutlivesItsFile(t *testing.T) { eachKind(t, testHoldOutlivesItsFile) }
+
+func testHoldOutlivesItsFile(t *testing.T, open func(string) *session.Holds) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files that are open can't be removed there")
+	}
+	dir := filepath.Join(t.TempDir(), "locks")
+	mine, other := open(dir), open(dir)
+	play := session.Key{Agent: "main", ID: "play"}
+	hold(t, other, play)()
+	before := hold(t, mine, work)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	after := hold(t, mine, play)
+	if _, err := other.Try(play); !errors.Is(err, session.ErrHeld) {
+		t.Errorf("both hold it: %v", err)
+	}
+	before()
+	after()
+	hold(t, other, play)()
+	hold(t, mine, work)()
+}
+
+func BenchmarkHold(b *testing.B) {
+	for name, open := range kinds {
+		for _, fresh := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/new=%t", name, fresh), func(b *testing.B) {
+				h, key := open(b.TempDir()), work
+				for i := 0; b.Loop(); i++ {
+					if fresh {
+						key.ID = fmt.Sprint("s", i)
+					}
+					release, err := h.Hold(b.Context(), key)
+					if err != nil {
+						b.Fatal(err)
+					}
+					release()
+				}
+			})
+		}
 	}
 }

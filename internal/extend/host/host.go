@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"runtime/debug"
 	"slices"
 
@@ -38,7 +37,20 @@ func (l *loaded) owner() tool.Owner {
 	return tool.Owner{Kind: tool.PluginOwner, ID: l.manifest.ID, Version: l.manifest.Version}
 }
 
-var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+// isID reports whether id is 1 to 64 lower-case letters, digits and dashes and
+// begins with a letter.
+func isID(id string) bool {
+	if id == "" || len(id) > 64 || id[0] < 'a' || id[0] > 'z' {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
 
 // New returns a host without plugins.
 func New(log *slog.Logger) *Host { return &Host{log: log} }
@@ -83,7 +95,7 @@ func (h *Host) load(p plugin.Plugin) error {
 func (h *Host) refuse(p plugin.Plugin) error {
 	id := p.Manifest.ID
 	switch {
-	case !validID.MatchString(id):
+	case !isID(id):
 		return fmt.Errorf("the id %q is not lower-case letters, digits and dashes", id)
 	case slices.ContainsFunc(h.loaded, func(l loaded) bool { return l.manifest.ID == id }):
 		return errors.New("a plugin of this id is there already")

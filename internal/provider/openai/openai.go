@@ -65,7 +65,7 @@ func newModel(s provider.Settings, client *http.Client) *Model {
 		option.WithBaseURL(s.BaseURL),
 		option.WithHTTPClient(client),
 		option.WithMaxRetries(0),
-		option.WithMiddleware(shortErrors),
+		option.WithMiddleware(shortErrors, inOnePiece),
 		option.WithHeader("User-Agent", "GoClaw"),
 	}
 	// A server needs to know neither the machine nor the compiler.
@@ -99,6 +99,25 @@ func shortErrors(r *http.Request, next option.MiddlewareNext) (*http.Response, e
 		}{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
 	}
 	return resp, err
+}
+
+// inOnePiece takes the body out of the wrapper that the SDK puts around it.
+// Only of a body that it knows to lie in memory does net/http send the header
+// and the beginning at once; else the header goes first, in a packet of its
+// own.
+func inOnePiece(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	if r.Body == nil || r.GetBody == nil {
+		return next(r)
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, err
+	}
+	r.Body = body
+	return next(r)
 }
 
 // Stream implements [llm.Model].

@@ -24,17 +24,23 @@ const (
 )
 
 // migrate brings the schema up to date. The caller holds the lock beside the
-// file. A file that is up to date costs two short transactions.
+// file. A file that is up to date costs one short transaction.
 func (db *DB) migrate(ctx context.Context, version string) error {
 	var found, app, tables int
 	var by string
 	err := db.writer.do(ctx, func(t *tx) error {
-		return errors.Join(
+		err := errors.Join(
 			t.row("PRAGMA user_version", nil, []any{&found}),
 			t.row("PRAGMA application_id", nil, []any{&app}),
 			// A process that died at the very start may have left goose's own tables.
 			t.row("SELECT count(*) FROM sqlite_schema WHERE tbl_name NOT IN ('goose_db_version', 'sqlite_sequence')", nil, []any{&tables}),
 		)
+		if err == nil && app == applicationID && found == schemaVersion {
+			// SQLite opens a file that can't be written for reading, and says so
+			// only when it is to be written. This changes nothing.
+			_, err = t.exec("DELETE FROM meta WHERE FALSE")
+		}
+		return err
 	})
 	switch {
 	case err != nil:
@@ -50,12 +56,7 @@ func (db *DB) migrate(ctx context.Context, version string) error {
 		}
 		return fmt.Errorf("%w (schema %d, made by version %s; this one knows schema %d)", ErrNewer, found, by, schemaVersion)
 	case found == schemaVersion:
-		// SQLite opens a file that can't be written for reading, and says so
-		// only when it is to be written. This changes nothing.
-		return db.writer.do(ctx, func(t *tx) error {
-			_, err := t.exec("DELETE FROM meta WHERE FALSE")
-			return err
-		})
+		return nil
 	}
 	sub, err := fs.Sub(migrations, "migrations")
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 // statements that it has prepared.
 type pool struct {
 	db    *sql.DB
-	begin string        // how a transaction begins
-	slots chan struct{} // holds one value per transaction under way
+	begin string                 // how a transaction begins
+	setup func(driver any) error // of a new connection; nil when there is nothing to set
+	slots chan struct{}          // holds one value per transaction under way
 
 	mu     sync.Mutex
 	idle   []*handle // the last used one last
@@ -120,6 +121,11 @@ func (p *pool) take(ctx context.Context) (*handle, error) {
 	conn, err := p.db.Conn(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if p.setup != nil {
+		if err := conn.Raw(p.setup); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
 	return &handle{conn: conn, stmts: map[string]*sql.Stmt{}}, nil
 }

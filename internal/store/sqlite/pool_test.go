@@ -49,9 +49,9 @@ func TestSettings(t *testing.T) {
 		return got
 	}
 	if diff := cmp.Diff(map[string]string{
-		"journal_mode": "wal", "busy_timeout": "5000", "synchronous": "1", "foreign_keys": "1", "journal_size_limit": "67108864",
+		"journal_mode": "wal", "busy_timeout": "5000", "synchronous": "1", "foreign_keys": "1", "journal_size_limit": "67108864", "wal_autocheckpoint": "4000",
 		"query_only": "0", "user_version": "1", "application_id": "1131176311",
-	}, settings(db.write, "journal_mode", "busy_timeout", "synchronous", "foreign_keys", "journal_size_limit", "query_only", "user_version", "application_id")); diff != "" {
+	}, settings(db.write, "journal_mode", "busy_timeout", "synchronous", "foreign_keys", "journal_size_limit", "wal_autocheckpoint", "query_only", "user_version", "application_id")); diff != "" {
 		t.Errorf("writer (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{

@@ -288,10 +288,13 @@ func interrupt(t *tx, id int64, at time.Time) (turns, calls int, err error) {
 	return len(open), calls, err
 }
 
-// Unfinished implements [session.Store].
+// Unfinished implements [session.Store]. It is asked when a process starts, and
+// then only the writer is open; a reader would have to read the schema first,
+// which takes longer than all the rest and is often not needed again.
 func (s *Sessions) Unfinished(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
-	err := s.db.read(ctx, func(t *tx) error {
+	err := s.db.write(ctx, func(t *tx) error {
+		keys = nil
 		return t.each("SELECT agent, name FROM sessions WHERE status = 'running' ORDER BY id", nil,
 			func(scan func(...any) error) error {
 				var k session.Key

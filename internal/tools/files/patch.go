@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Limits of a patch.
@@ -202,7 +203,7 @@ func (p *patchParser) looseHunk() (hunk, error) {
 	for p.begins("@@") {
 		// Some write the numbers of a unified diff here. They help only when
 		// the context is found more than once.
-		if m := hunkHeader.FindStringSubmatch(p.line()); m != nil {
+		if m := hunkHeader().FindStringSubmatch(p.line()); m != nil {
 			h.line, _ = strconv.Atoi(m[1])
 			p.next()
 			continue
@@ -269,7 +270,9 @@ func (h *hunk) trim() {
 	}
 }
 
-var hunkHeader = regexp.MustCompile(`^@@+ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+var hunkHeader = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^@@+ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+})
 
 // unified reads a unified diff, as git, diff and svn write it. Lines that belong
 // to no file are passed over.
@@ -453,7 +456,7 @@ func (p *patchParser) unifiedHunks(f *filePatch) error {
 func (p *patchParser) unifiedHunk() (hunk, error) {
 	h := p.newHunk()
 	counted, older, newer := false, 0, 0 // lines to come, by the header
-	if m := hunkHeader.FindStringSubmatch(p.line()); m != nil {
+	if m := hunkHeader().FindStringSubmatch(p.line()); m != nil {
 		h.line, _ = strconv.Atoi(m[1])
 		counted, older, newer = true, lineCount(m[2]), lineCount(m[3])
 		if older == 0 {
