@@ -80,7 +80,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	a := &Agent{Config: c, Registry: tool.NewRegistry()}
 	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
 	a.Registry.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(g.blobs, limits)...)
-	if err := builtin.Register(a.Registry, builtin.Deps{Workspaces: g.workspaces, Refs: g.blobs, Now: time.Now}); err != nil {
+	if err := builtin.Register(a.Registry, builtin.Deps{Workspaces: g.workspaces, Refs: spill.Refs(g.blobs), Now: time.Now}); err != nil {
 		return nil, err
 	}
 	g.plugins.Join(a.Registry)
