@@ -197,7 +197,7 @@ func (x *explainer) last(o *tool.Outcome) {
 	case o.Status == tool.OK:
 		x.yes(executed, "ok, in %s", o.Ended.Sub(o.Started))
 	case o.Ran():
-		x.yes(executed, "%s: %s", o.Status, firstLine(llm.JoinText(o.Content)))
+		x.yes(executed, "%s: %s", o.Status, gist(llm.JoinText(o.Content)))
 	case o.Refusal != nil:
 		who := "step " + o.Refusal.Step
 		if o.Refusal.Guard != "" {
@@ -205,13 +205,18 @@ func (x *explainer) last(o *tool.Outcome) {
 		}
 		x.no(executed, fmt.Sprintf("%s, rule %s: %s", who, o.Refusal.Rule, o.Refusal.Reason), o.Refusal.Where, o.Refusal.Allowed)
 	default:
-		x.no(executed, fmt.Sprintf("%s, step %s: %s", o.Status, o.Step, firstLine(llm.JoinText(o.Content))), source.Pos{}, "")
+		x.no(executed, fmt.Sprintf("%s, step %s: %s", o.Status, o.Step, gist(llm.JoinText(o.Content))), source.Pos{}, "")
 	}
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return shortened(line)
+// gist is what a failed call said, on one line: the first fault where it lists
+// some, else its first line.
+func gist(s string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if fault, ok := strings.CutPrefix(rest, "- "); ok {
+		line, _, _ = strings.Cut(fault, "\n")
+	}
+	return shortened(strings.TrimPrefix(line, "Error: "))
 }
 
 // Text is the explanation as a terminal shows it: a line for each state, then

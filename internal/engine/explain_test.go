@@ -72,7 +72,7 @@ func TestExplain(t *testing.T) {
 				o.Status, o.Step, o.Content = tool.TimedOut, "run", []llm.Part{llm.Text("Error: shell did not end\nand more")}
 			}),
 			"fetch": call(func(o *tool.Outcome) {
-				o.Status, o.Step, o.Content = tool.Invalid, "arguments", []llm.Part{llm.Text("Error: The arguments of fetch don't fit\n- url")}
+				o.Status, o.Step, o.Content = tool.Invalid, "arguments", []llm.Part{llm.Text("Error: The arguments of fetch don't fit, so nothing ran.\n- url: expected string, got null\nSend it again.")}
 			}),
 		},
 	})
@@ -105,12 +105,12 @@ fix: Ask an administrator.
 		{name: "shell", want: three + `registered  yes  as shell
 exposed     yes  number 6 of 7, to openai/gpt-x
 called      yes  last at 2026-03-01 12:30:00
-executed    yes  timeout: Error: shell did not end
+executed    yes  timeout: shell did not end
 `},
 		{name: "fetch", want: three + `registered  yes  as fetch
 exposed     yes  number 2 of 7, to openai/gpt-x
 called      yes  last at 2026-03-01 12:30:00
-executed    NO   invalid, step arguments: Error: The arguments of fetch don't fit
+executed    NO   invalid, step arguments: url: expected string, got null
 `},
 		{name: "restore", want: three + `registered  yes  as restore
 exposed     NO   layer selection: it undoes what another tool did and is never offered to a model

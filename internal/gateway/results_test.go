@@ -168,6 +168,45 @@ func TestRefsServeTheirSessionAndSurviveARestart(t *testing.T) {
 	mustContain(t, "an unknown ref", results[1].text(), "Make the call again")
 }
 
+// Tools that take a ref say as read_output does how to get lost data again.
+func TestRefsOfOtherTools(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "outputs: {max_entries: 1}\n", reads("f"), reads("g"), fakellm.Text("kept"))
+	if _, err := r.Agent(""); err != nil {
+		t.Fatal(err)
+	}
+	r.write("f", strings.Repeat("one\n", 3000))
+	r.write("g", `["`+strings.Repeat("two", 3000)+`"]`)
+	r.say("s", "read them")
+	gone := refPattern.FindStringSubmatch(r.results(2)[0].text())[1]
+	kept := refPattern.FindStringSubmatch(r.results(3)[0].text())[1]
+	for _, c := range []struct{ session, tool, args, want string }{
+		{"s", "json_transform", fmt.Sprintf(`{"ref":"ref:%s","filter":"length"}`, strings.ToUpper(kept)), "1"},
+		{"s", "regex", fmt.Sprintf(`{"ref":%q,"pattern":"one"}`, gone), `It held the result of file_read({"path":"f"}): make that call again`},
+		{"s", "json_transform", `{"ref":"0123456789abcdef","filter":"."}`, "Make the call again that produced the output"},
+		{"other", "regex", fmt.Sprintf(`{"ref":%q,"pattern":"two"}`, kept), "belongs to another session"},
+	} {
+		r.model.Add(fakellm.Calls(fakellm.Use(c.tool, c.args)), fakellm.Text("ok"))
+		r.say(c.session, "look")
+		mustContain(t, c.tool+c.args, r.results(len(r.model.Requests()))[0].text(), c.want)
+	}
+}
+
+// Limits that leave no room for a preview still leave room to read.
+func TestTinyLimitsCanBeReadThrough(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "tools: {max_result_chars: 10, max_step_chars: 50}\n", reads("f"), fakellm.Text("kept"))
+	if _, err := r.Agent(""); err != nil {
+		t.Fatal(err)
+	}
+	r.write("f", strings.Repeat("one\n", 100)+"the last line\n")
+	r.say("s", "read it")
+	ref := refPattern.FindStringSubmatch(r.results(2)[0].text())[1]
+	r.model.Add(fakellm.Calls(fakellm.Use("read_output", fmt.Sprintf(`{"ref":%q,"mode":"search","query":"last"}`, ref))), fakellm.Text("ok"))
+	r.say("s", "look")
+	mustContain(t, "the answer", r.results(len(r.model.Requests()))[0].text(), "101: the last line")
+}
+
 func TestTheResultsOfOneStepFitTogether(t *testing.T) {
 	t.Parallel()
 	var calls []fakellm.Call

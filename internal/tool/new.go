@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -91,7 +92,13 @@ func decode[In any](args json.RawMessage) (In, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.UseNumber()
-	if err := dec.Decode(&in); err != nil {
+	err := dec.Decode(&in)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && strings.HasPrefix(wrong.Value, "number") {
+		// The schema takes any whole number; this one doesn't fit.
+		return in, fmt.Errorf("%s: the number is too large", wrong.Field)
+	}
+	if err != nil {
 		return in, fmt.Errorf("decode the arguments: %w", err)
 	}
 	return in, nil

@@ -78,6 +78,20 @@ func TestListsOnlyNarrow(t *testing.T) {
 	}
 }
 
+func TestNumbersThatDontFitAreToldPlainly(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		At struct {
+			From int `json:"from"`
+		} `json:"at"`
+	}
+	tl := tool.New(tool.Definition{Name: "x"}, func(context.Context, tool.Call, in) (string, error) { return "", nil })
+	_, err := tl.Execute(t.Context(), tool.Call{Args: json.RawMessage(`{"at":{"from":1000000000000000000000}}`)})
+	if err == nil || err.Error() != "at.from: the number is too large" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestApplyLeavesTheOldStateAlone(t *testing.T) {
 	t.Parallel()
 	old := tool.State{Added: []string{"x"}, Files: []tool.SeenFile{{Path: "a", Digest: "1"}, {Path: "b", Digest: "1"}}}

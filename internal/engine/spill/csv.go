@@ -294,3 +294,22 @@ func parseNumber(s string) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return n, err == nil
 }
+
+// number reads a field of the table. Where commas don't part fields, one may
+// stand for the decimal point, as in 1.234,50.
+func (t table) number(s string) (float64, bool) {
+	n, ok := parseNumber(s)
+	if ok || t.comma == ',' || strings.Count(s, ",") != 1 {
+		return n, ok
+	}
+	whole, rest, _ := strings.Cut(s, ",")
+	if groups := strings.Split(strings.TrimLeft(whole, " +-"), "."); len(groups) > 1 {
+		for i, g := range groups {
+			if len(g) != 3 && (i > 0 || len(g) > 3) {
+				return 0, false
+			}
+		}
+		whole = strings.ReplaceAll(whole, ".", "")
+	}
+	return parseNumber(whole + "." + rest)
+}

@@ -5,15 +5,23 @@ import (
 	"strings"
 )
 
+// filter is a condition on the fields of a record.
+type filter struct {
+	any [][]condition // one of them must hold, each of whose conditions must hold
+
+	odd      int    // how many records had no number where numbers are compared
+	oddField string // what the first of them had
+}
+
 // parseFilter compiles conditions on fields: column, operator, value, joined by
 // and and or, of which and binds tighter.
 //
 //	amount > 100 and name contains 'x' or status = open
 //
 // Operators are = == != <> < <= > >= contains startswith endswith, and not
-// before the last three. Two numbers are compared as numbers, anything else as
-// text. A nil filter lets everything through.
-func parseFilter(text string, names []string) (func(fields []string) bool, error) {
+// before the last three. Two numbers, as number reads them, are compared as
+// numbers, anything else as text. A nil filter lets everything through.
+func parseFilter(text string, names []string, number func(string) (float64, bool)) (*filter, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -24,44 +32,56 @@ func parseFilter(text string, names []string) (func(fields []string) bool, error
 	if err != nil {
 		return nil, err
 	}
-	var any [][]condition // one of them must hold, each of whose conditions must hold
+	f := &filter{}
 	all := []condition{}
 	for {
-		c, rest, err := parseCondition(words, names)
+		c, rest, err := parseCondition(words, names, number)
 		if err != nil {
 			return nil, err
 		}
 		all, words = append(all, c), rest
 		if len(words) == 0 {
-			any = append(any, all)
-			break
+			f.any = append(f.any, all)
+			return f, nil
 		}
 		switch w := words[0]; {
 		case w.quoted:
 			return nil, filterError(fmt.Sprintf("found %q where 'and' or 'or' may stand", w.text))
 		case strings.EqualFold(w.text, "and") || w.text == "&&":
 		case strings.EqualFold(w.text, "or") || w.text == "||":
-			any, all = append(any, all), nil
+			f.any, all = append(f.any, all), nil
 		default:
 			return nil, filterError(fmt.Sprintf("found %q where 'and' or 'or' may stand; put quotes around values with blanks", w.text))
 		}
 		words = words[1:]
 	}
-	return func(fields []string) bool {
-		for _, all := range any {
-			holds := true
-			for _, c := range all {
-				if !c.holds(fields) {
-					holds = false
-					break
-				}
+}
+
+// holds reports whether the record with these fields passes.
+func (f *filter) holds(fields []string) bool {
+	odd, oddField := false, ""
+	for _, all := range f.any {
+		holds := true
+		for _, c := range all {
+			ok, strange := c.holds(fields)
+			if strange && !odd {
+				odd, oddField = true, c.field(fields)
 			}
-			if holds {
-				return true
+			if !ok {
+				holds = false
+				break
 			}
 		}
-		return false
-	}, nil
+		if holds {
+			return true
+		}
+	}
+	if odd {
+		if f.odd++; f.odd == 1 {
+			f.oddField = oddField
+		}
+	}
+	return false
 }
 
 func filterError(what string) error {
@@ -117,10 +137,11 @@ type condition struct {
 	value  string
 	number float64
 	isNum  bool
+	read   func(string) (float64, bool)
 }
 
-func parseCondition(words []word, names []string) (condition, []word, error) {
-	var c condition
+func parseCondition(words []word, names []string, number func(string) (float64, bool)) (condition, []word, error) {
+	c := condition{read: number}
 	if len(words) == 0 {
 		return c, nil, filterError("a condition is missing at its end")
 	}
@@ -153,7 +174,7 @@ func parseCondition(words []word, names []string) (condition, []word, error) {
 		return c, nil, filterError(fmt.Sprintf("there is no value after %q", words[at].text))
 	}
 	c.value = words[at+1].text
-	c.number, c.isNum = parseNumber(c.value)
+	c.number, c.isNum = number(c.value)
 	return c, words[at+2:], nil
 }
 
@@ -168,28 +189,34 @@ func isOperator(w word) bool {
 	return false
 }
 
-func (c condition) holds(fields []string) bool {
-	field := ""
+func (c condition) field(fields []string) string {
 	if c.column < len(fields) {
-		field = strings.TrimSpace(fields[c.column])
+		return strings.TrimSpace(fields[c.column])
 	}
-	return c.compare(field) != c.not
+	return ""
 }
 
-func (c condition) compare(field string) bool {
+// holds reports whether the condition holds; strange says that it asks for a
+// number that is less or more, and the field is none.
+func (c condition) holds(fields []string) (holds, strange bool) {
+	holds, strange = c.compare(c.field(fields))
+	return holds != c.not, strange
+}
+
+func (c condition) compare(field string) (holds, strange bool) {
 	switch c.op {
 	case "contains":
-		return strings.Contains(strings.ToLower(field), strings.ToLower(c.value))
+		return strings.Contains(strings.ToLower(field), strings.ToLower(c.value)), false
 	case "startswith":
-		return hasPrefixFold(field, c.value)
+		return hasPrefixFold(field, c.value), false
 	case "endswith":
-		return len(field) >= len(c.value) && strings.EqualFold(field[len(field)-len(c.value):], c.value)
+		return len(field) >= len(c.value) && strings.EqualFold(field[len(field)-len(c.value):], c.value), false
 	}
 	order := strings.Compare(field, c.value)
 	if c.isNum {
-		n, ok := parseNumber(field)
+		n, ok := c.read(field)
 		if !ok {
-			return c.op == "!=" // what is no number is not less or more than one
+			return c.op == "!=", c.op != "=" && c.op != "!="
 		}
 		order = 0
 		if n < c.number {
@@ -200,15 +227,15 @@ func (c condition) compare(field string) bool {
 	}
 	switch c.op {
 	case "=":
-		return order == 0
+		return order == 0, false
 	case "!=":
-		return order != 0
+		return order != 0, false
 	case "<":
-		return order < 0
+		return order < 0, false
 	case "<=":
-		return order <= 0
+		return order <= 0, false
 	case ">":
-		return order > 0
+		return order > 0, false
 	}
-	return order >= 0
+	return order >= 0, false
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"time"
 
@@ -34,16 +35,20 @@ func (r *reader) path(ctx context.Context) (answer, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pathTime, errSlow)
 	defer cancel()
-	results := results{p: raw{room: r.bodyRoom()}, first: max(r.args.From, 1), last: r.args.To}
-	var err error
-	switch r.doc.Type {
-	case JSON, JSONL:
-		err = r.jq(ctx, query, &results)
-	case HTML:
-		err = r.css(ctx, query, &results)
-	default:
-		err = r.xpath(ctx, query, &results)
+	if r.args.From < 0 || r.args.To < 0 { // from the end, so that has to be found first
+		all := results{first: math.MaxInt}
+		if err := r.query(ctx, query, &all); err != nil && all.count == 0 {
+			return answer{}, r.pathError(err)
+		}
+		if err := r.fromEnd(all.count, "result", "s"); err != nil {
+			return answer{}, err
+		}
 	}
+	if err := r.ordered(); err != nil {
+		return answer{}, err
+	}
+	results := results{p: raw{room: r.bodyRoom()}, first: max(r.args.From, 1), last: r.args.To}
+	err := r.query(ctx, query, &results)
 	if err != nil && results.count == 0 {
 		return answer{}, r.pathError(err)
 	}
@@ -52,13 +57,16 @@ func (r *reader) path(ctx context.Context) (answer, error) {
 	case results.count == 0:
 		a.note = "no result. Fitting modes to look around: " + strings.Join(fitting(r.doc.Type), ", ")
 	case results.shown == 0:
-		return answer{}, fmt.Errorf("from %d is beyond the end: there are %d results", r.args.From, results.count)
+		return answer{}, fmt.Errorf("from %d is beyond the end: %s", r.args.From, there(results.count, "result", "s"))
 	default:
 		last := results.first + results.shown - 1
-		if results.more {
+		switch {
+		case results.more:
 			a.head = append(a.head, fmt.Sprintf("results %d-%d, more follow", results.first, last))
 			a.more = r.again(last + 1)
-		} else {
+		case results.count > last:
+			a.head = append(a.head, fmt.Sprintf("results %d-%d, more were not asked for", results.first, last))
+		default:
 			a.head = append(a.head, fmt.Sprintf("results %d-%d of %d", results.first, last, results.count))
 		}
 	}
@@ -69,6 +77,17 @@ func (r *reader) path(ctx context.Context) (answer, error) {
 		a.note = fmt.Sprintf("it ended early: %s", short(err))
 	}
 	return a, nil
+}
+
+// query runs the query that fits the type.
+func (r *reader) query(ctx context.Context, query string, out *results) error {
+	switch r.doc.Type {
+	case JSON, JSONL:
+		return r.jq(ctx, query, out)
+	case HTML:
+		return r.css(ctx, query, out)
+	}
+	return r.xpath(ctx, query, out)
 }
 
 // results collects what a query finds, a line each, as far as it is wanted and

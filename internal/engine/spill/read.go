@@ -3,6 +3,7 @@ package spill
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -138,7 +139,7 @@ const frame = 330
 
 // span turns from and to, which count from 1, or from the end when negative,
 // into a range of total things. An empty range is an error that names them.
-func (r *reader) span(total int, things string) (from, to int, err error) {
+func (r *reader) span(total int, thing, plural string) (from, to int, err error) {
 	from, to = r.args.From, r.args.To
 	if from < 0 {
 		from = max(total+from+1, 1)
@@ -154,13 +155,33 @@ func (r *reader) span(total int, things string) (from, to int, err error) {
 	}
 	switch {
 	case total == 0:
-		return 0, 0, fmt.Errorf("there are no %s", things)
+		return 0, 0, errors.New(there(total, thing, plural))
 	case from > total:
-		return 0, 0, fmt.Errorf("from %d is beyond the end: there are %d %s", from, total, things)
+		return 0, 0, fmt.Errorf("from %d is beyond the end: %s", from, there(total, thing, plural))
 	case r.args.To < 0 && to < 1 || from > to:
-		return 0, 0, fmt.Errorf("from %d to %d is no range: there are %d %s", r.args.From, r.args.To, total, things)
+		return 0, 0, fmt.Errorf("from %d to %d is no range: %s", r.args.From, r.args.To, there(total, thing, plural))
 	}
 	return from, to, nil
+}
+
+// fromEnd counts from and to from the beginning where they were counted from
+// the end of total things.
+func (r *reader) fromEnd(total int, thing, plural string) error {
+	if total == 0 {
+		r.args.From, r.args.To = 0, 0 // there is another way to say so
+		return nil
+	}
+	var err error
+	r.args.From, r.args.To, err = r.span(total, thing, plural)
+	return err
+}
+
+// ordered refuses a range that ends before it begins.
+func (r *reader) ordered() error {
+	if r.args.To > 0 && r.args.From > r.args.To {
+		return fmt.Errorf("from %d to %d is no range", r.args.From, r.args.To)
+	}
+	return nil
 }
 
 // head reads from a character on, as many whole lines as fit, or a part of a
@@ -169,7 +190,7 @@ func (r *reader) head() (answer, error) {
 	if r.doc.Type == Binary {
 		return r.bytes(false)
 	}
-	from, to, err := r.span(r.doc.Chars, "characters")
+	from, to, err := r.span(r.doc.Chars, "character", "s")
 	if err != nil {
 		return answer{}, err
 	}
@@ -184,7 +205,7 @@ func (r *reader) head() (answer, error) {
 
 // lines reads whole lines; one that alone is too long is read as by head.
 func (r *reader) lines() (answer, error) {
-	from, to, err := r.span(r.doc.Lines, "lines")
+	from, to, err := r.span(r.doc.Lines, "line", "s")
 	if err != nil {
 		return answer{}, err
 	}
@@ -218,7 +239,7 @@ func (r *reader) tail() (answer, error) {
 		note = "tail takes no from; for a part of the text use mode lines or head"
 		r.args.From = 0
 	}
-	_, to, err := r.span(r.doc.Chars, "characters")
+	_, to, err := r.span(r.doc.Chars, "character", "s")
 	if err != nil {
 		return answer{}, err
 	}
@@ -270,7 +291,7 @@ func (r *reader) passage(start, end, first int) answer {
 // bytes reads binary data as a dump; from and to count bytes.
 func (r *reader) bytes(end bool) (answer, error) {
 	total := len(r.doc.Text)
-	from, to, err := r.span(total, "bytes")
+	from, to, err := r.span(total, "byte", "s")
 	if err != nil {
 		return answer{}, err
 	}

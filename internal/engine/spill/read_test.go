@@ -419,17 +419,17 @@ func TestFilter(t *testing.T) {
 		"id = 1 or id = 7": true, "id = 7 and amount > 200": false, "id = 7 and amount > 200 or status = Open": true, "id = 1 && id = 7 || id = 7": true,
 		"status > 5": false, "status != 5": true, "status > A": true, "amount <> 120.5": false, "id = ''": false,
 	} {
-		keep, err := parseFilter(filter, names)
+		keep, err := parseFilter(filter, names, parseNumber)
 		if err != nil {
 			t.Errorf("%q: %v", filter, err)
 			continue
 		}
-		if got := keep == nil || keep(row); got != want {
+		if got := keep == nil || keep.holds(row); got != want {
 			t.Errorf("%q: %v, want %v", filter, got, want)
 		}
 	}
 	for _, filter := range []string{"id", "id =", "= 7", "nosuch = 1", "id = 7 and", "id = 7 amount > 1", "full name = Ann Lee", "id = 'x", "and", "id 'x' = 1", "id = 7 'and' id = 7"} {
-		if _, err := parseFilter(filter, names); err == nil {
+		if _, err := parseFilter(filter, names, parseNumber); err == nil {
 			t.Errorf("%q: no error", filter)
 		}
 	}

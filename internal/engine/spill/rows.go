@@ -20,12 +20,12 @@ func (r *reader) rows(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	keep, err := parseFilter(r.args.Filter, names)
+	keep, err := parseFilter(r.args.Filter, names, t.number)
 	if err != nil {
 		return answer{}, err
 	}
 	total := t.count()
-	from, to, err := r.span(total, "records")
+	from, to, err := r.span(total, "record", "s")
 	if err != nil {
 		return answer{}, err
 	}
@@ -51,7 +51,7 @@ func (r *reader) rows(ctx context.Context) (answer, error) {
 			continue
 		}
 		fields = splitRow(fields[:0], row, t.comma)
-		if keep != nil && !keep(fields) {
+		if keep != nil && !keep.holds(fields) {
 			continue
 		}
 		if columns != nil && out.next == 0 {
@@ -67,6 +67,12 @@ func (r *reader) rows(ctx context.Context) (answer, error) {
 		a.head = append(a.head, fmt.Sprintf("%d match, shown are %d of records %d-%d", out.matched, out.shown, out.first, out.last))
 	default:
 		a.head = append(a.head, fmt.Sprintf("records %d-%d", out.first, out.last))
+	}
+	if keep != nil && keep.odd > 0 {
+		if a.note != "" {
+			a.note += ". "
+		}
+		a.note += fmt.Sprintf("numbers were compared, and %s had none there, for example %s", counted(keep.odd, "record", "s"), quote(cutWith(keep.oddField, 40)))
 	}
 	if out.matched > out.shown {
 		a.more = r.again(out.next)

@@ -47,6 +47,9 @@ func (r *reader) search(ctx context.Context) (answer, error) {
 	case n > maxQuery:
 		return answer{}, fmt.Errorf("the query has %d characters, at most %d are allowed", n, maxQuery)
 	}
+	if err := r.ordered(); err != nil {
+		return answer{}, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, searchTime, errLong)
 	defer cancel()
 	var find finder
@@ -64,10 +67,17 @@ func (r *reader) search(ctx context.Context) (answer, error) {
 	if err == nil && total == 0 && !r.args.Regex {
 		folded, compileErr := compileRegex("(?i)" + regexp.QuoteMeta(query))
 		if compileErr == nil {
-			if hits, total, lines, err = r.collect(ctx, r.findRegex(folded)); total > 0 {
+			find = r.findRegex(folded)
+			if hits, total, lines, err = r.collect(ctx, find); total > 0 {
 				note = "nothing matches exactly; these matches differ in upper and lower case"
 			}
 		}
+	}
+	if err == nil && (r.args.From < 0 || r.args.To < 0) {
+		if err := r.fromEnd(total, "match", "es"); err != nil {
+			return answer{}, err
+		}
+		hits, total, lines, err = r.collect(ctx, find)
 	}
 	if err != nil {
 		return answer{}, fmt.Errorf("search was stopped: %w; use a simpler query", err)
@@ -81,7 +91,7 @@ func (r *reader) search(ctx context.Context) (answer, error) {
 		return a, nil
 	}
 	if len(hits) == 0 {
-		return answer{}, fmt.Errorf("from %d is beyond the end: there are %d matches", r.args.From, total)
+		return answer{}, fmt.Errorf("from %d is beyond the end: %s", r.args.From, there(total, "match", "es"))
 	}
 	body, shown := r.showHits(hits)
 	last := hits[shown-1].number
@@ -106,6 +116,14 @@ func counted(n int, what, plural string) string {
 		what += plural
 	}
 	return fmt.Sprintf("%d %s", n, what)
+}
+
+// there says how much there is.
+func there(n int, what, plural string) string {
+	if n == 1 {
+		return "there is 1 " + what
+	}
+	return "there are " + counted(n, what, plural)
 }
 
 // short is the text of a library's error, which may repeat any amount of input.

@@ -141,13 +141,13 @@ type column struct {
 	many            bool // more than maxDistinct
 }
 
-func (c *column) add(field string) {
+func (c *column) add(t table, field string) {
 	field = strings.TrimSpace(field)
 	if field == "" {
 		return
 	}
 	c.filled++
-	if n, ok := parseNumber(field); ok {
+	if n, ok := t.number(field); ok {
 		if c.numbers == 0 || n < c.min {
 			c.min = n
 		}
@@ -201,7 +201,7 @@ func (r *reader) columnStats(ctx context.Context, p *page) (answer, error) {
 		fields = splitRow(fields[:0], row, t.comma)
 		for i := range columns {
 			if i < len(fields) {
-				columns[i].add(fields[i])
+				columns[i].add(t, fields[i])
 			}
 		}
 	}

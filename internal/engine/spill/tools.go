@@ -21,8 +21,9 @@ var readOutputText string
 // Tools returns the tools of this room: read_output.
 func Tools(keeper *blob.Keeper, opts Options) []tool.Tool {
 	opts = opts.complete()
-	// Its answers must stay below the limit of a result, or they would spill.
-	room := min(opts.MaxResult-opts.MaxResult/20, opts.MaxStep)
+	// Its answers stay below the limits as other results do, but never so far
+	// that nothing can be read.
+	room := max(min(opts.MaxResult-opts.MaxResult/20, opts.MaxStep), 2*minPreview)
 	return []tool.Tool{tool.New(tool.Definition{
 		Name:        ReadOutput,
 		Description: strings.TrimSpace(readOutputText),

@@ -69,9 +69,32 @@ type Done struct {
 // another. Errors are [*NotFound], [*IsFolder], [*Exists], a [*tool.Refusal],
 // or of the file system.
 func (w *Workspace) Apply(ctx context.Context, call tool.Call, changes ...Change) ([]Done, error) {
+	return w.Update(ctx, call, func() ([]Change, error) { return changes, nil })
+}
+
+// Update is [Workspace.Apply] for changes that depend on what the files hold.
+// plan reads them and says what to change; its error is returned as it is.
+// From its reading to the change no other change gets in between, of this
+// process or of another one that uses this package: both wait. Other programs
+// don't know of it; what they change meanwhile is noticed when it is about to
+// be overwritten. plan must not change files of the workspace itself.
+func (w *Workspace) Update(ctx context.Context, call tool.Call, plan func() ([]Change, error)) ([]Done, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	release, err := w.exclude(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	w.sweep()
+	changes, err := plan()
+	if err != nil {
+		return nil, err
+	}
+	return w.apply(ctx, call, changes)
+}
+
+func (w *Workspace) apply(ctx context.Context, call tool.Call, changes []Change) ([]Done, error) {
 	pr, err := w.protection(call.Scope)
 	if err != nil {
 		return nil, fmt.Errorf("check the protected files: %w", err)
@@ -91,7 +114,7 @@ func (w *Workspace) Apply(ctx context.Context, call tool.Call, changes ...Change
 	}
 	for _, st := range steps {
 		if err := st.stage(len(steps) > 1); err != nil {
-			return nil, errors.Join(err, undo(steps))
+			return nil, errors.Join(st.failed(err), undo(steps))
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -99,7 +122,7 @@ func (w *Workspace) Apply(ctx context.Context, call tool.Call, changes ...Change
 	}
 	for _, st := range steps {
 		if err := st.commit(); err != nil {
-			return nil, errors.Join(err, undo(steps))
+			return nil, errors.Join(st.failed(err), undo(steps))
 		}
 	}
 	done := make([]Done, len(steps))

@@ -68,6 +68,7 @@ func (w *Workspace) within(abs string) (string, bool) {
 }
 
 // quote shows a name in a message, on one line and cut when it is very long.
+// Bytes that are no text stay, for whoever shows the message to spell out.
 func quote(name string) string {
 	const most = 200
 	if len(name) > most {
@@ -79,11 +80,16 @@ func quote(name string) string {
 	}
 	var b strings.Builder
 	b.WriteByte('"')
-	for _, r := range name {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError {
-			r = '�'
+	for i, r := range name {
+		switch {
+		case r < ' ' || r == 0x7f:
+			b.WriteRune(utf8.RuneError)
+		case r == utf8.RuneError:
+			_, n := utf8.DecodeRuneInString(name[i:])
+			b.WriteString(name[i : i+n])
+		default:
+			b.WriteRune(r)
 		}
-		b.WriteRune(r)
 	}
 	b.WriteByte('"')
 	return b.String()

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/goclaw/goclaw/internal/lib/visible"
 )
 
 const (
@@ -193,7 +195,8 @@ func (p *place) absent(name string, todo []string) error {
 
 // look describes an entry of the folder. A name beyond ASCII also stands for
 // the one entry that differs by its Unicode form only, because people and
-// models can't see or choose the form: macOS stores others than they write.
+// models can't see or choose the form: macOS stores others than they write. And
+// it stands for the one whose hidden characters it spells out, as lists do.
 func (f folder) look(name string) (string, fs.FileInfo, error) {
 	info, err := f.root.Lstat(name)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || isASCII(name) {
@@ -205,7 +208,7 @@ func (f folder) look(name string) (string, fs.FileInfo, error) {
 	}
 	want, found := norm.NFC.String(name), ""
 	for _, n := range names {
-		if norm.NFC.String(n) != want {
+		if norm.NFC.String(n) != want && visible.Text(n) != name {
 			continue
 		}
 		if found != "" {

@@ -203,8 +203,10 @@ func (pr *protection) checkName(p *place, form string, a act, tree bool) error {
 	if pr.privileged {
 		return nil
 	}
-	if len(segs) == 1 && slices.ContainsFunc(Bootstrap, func(b string) bool { return fold(b) == segs[0] }) {
-		return pr.refuse(p, segs[0])
+	// A folder of that name would stand in the file's way, so what lies in one
+	// is refused too.
+	if slices.ContainsFunc(Bootstrap, func(b string) bool { return fold(b) == segs[0] }) {
+		return pr.refuse(p, form)
 	}
 	for _, d := range definitions {
 		if segs[0] != d.folder {
@@ -213,7 +215,7 @@ func (pr *protection) checkName(p *place, form string, a act, tree bool) error {
 		if len(segs) == 1 && (tree || p.info != nil && p.info.IsDir()) && a != writing {
 			return pr.refuse(p, form)
 		}
-		if len(segs) == 2 && strings.HasSuffix(segs[1], d.ending) {
+		if len(segs) > 1 && strings.HasSuffix(segs[1], d.ending) {
 			return pr.refuse(p, form)
 		}
 	}

@@ -100,6 +100,44 @@ func (st *step) commit() (err error) {
 	return err
 }
 
+// failed tells an error of the file system by the path that the caller knows,
+// in place of the names that the work went by: those of temporary files, and of
+// the workspace on the disk. What is gone that was there when it was looked for
+// was taken away by someone else.
+func (st *step) failed(err error) error {
+	bare, ok := cause(err)
+	switch {
+	case !ok:
+		return err
+	case errors.Is(bare, fs.ErrNotExist):
+		return errMoved
+	}
+	verb := [...]string{Put: "write", Create: "write", Remove: "delete", Move: "move"}[st.c.Op]
+	return fmt.Errorf("%s %s: %w", verb, quote(st.at.path()), bare)
+}
+
+// cause is err without the operations and names that the system's errors
+// carry. ok is false when it is not, or not only, of the file system.
+func cause(err error) (bare error, ok bool) {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return e.Err, true
+	case *os.LinkError:
+		return e.Err, true
+	case interface{ Unwrap() []error }:
+		var all []error
+		for _, err := range e.Unwrap() {
+			bare, ok := cause(err)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, bare)
+		}
+		return errors.Join(all...), true
+	}
+	return nil, false
+}
+
 // unchanged reports errMoved when the entry is no longer what was checked.
 func (p *place) unchanged() error {
 	now, err := p.in().root.Lstat(p.name)

@@ -19,12 +19,12 @@ func newTemp() string { return tempPrefix + strings.ToLower(rand.Text()) }
 func isTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
 
 const (
-	sweepEntries = 2_000            // looked at, the outermost folders first
-	sweepAge     = 10 * time.Minute // far longer than any write takes
+	sweepSteps = 2_000            // entries looked at and folders entered, the outermost first
+	sweepAge   = 10 * time.Minute // far longer than any write takes
 )
 
 // sweep removes, once, what writes left behind when a process died. It runs
-// before the first change, looks at a bounded number of entries, and gives up
+// before the first change, takes a bounded number of steps, and gives up
 // on whatever it can't read: leftovers are hidden from the tools anyway.
 func (w *Workspace) sweep() {
 	if w.swept {
@@ -32,12 +32,12 @@ func (w *Workspace) sweep() {
 	}
 	w.swept = true
 	oldest := time.Now().Add(-sweepAge)
-	left, queue := sweepEntries, []string{"."}
+	left, queue := sweepSteps, []string{"."}
 	for len(queue) > 0 && left > 0 {
 		dir := queue[0]
 		queue = queue[1:]
 		entries := w.sweepDir(dir, left, oldest)
-		left -= len(entries)
+		left -= len(entries) + strings.Count(dir, "/") + 1 // each folder is walked to from the workspace
 		for _, e := range entries {
 			if e.IsDir() && fold(e.Name()) != ".git" {
 				queue = append(queue, path.Join(dir, e.Name()))

@@ -11,7 +11,7 @@
 //
 // A [Set] lives as long as the gateway and hands out one [Workspace] per
 // directory. Readers never block each other; changes of one workspace happen
-// one after the other within a process. Closing is for the end of the process:
+// one after the other, also between processes (lock.go). Closing is for the end of the process:
 // what is still going on then fails.
 //
 // Start reading at [Workspace.Open] and [Workspace.Apply].

@@ -197,6 +197,7 @@ func TestOpenAllows(t *testing.T) {
 		"in": "-> dir", "dir/up": "-> ../plain.txt", "abs": "-> {WS}/dir/sub", "absfile": "-> {WS}/plain.txt",
 		"here": "-> .", "slash": "-> dir//sub/", "dir/top": "-> ..", "two": "-> in/sub", "..\\x": "hello",
 		"hard.txt": "=> {OUT}/../ws/plain.txt", "cafe\u0301.txt": "hello", "~": "hello",
+		"bad\xff.txt": "hello", "x\u202egpj.exe": "hello", "⟦U+202E⟧": "hello",
 	})
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(b.dir, link); err != nil {
@@ -229,6 +230,10 @@ func TestOpenAllows(t *testing.T) {
 		"two/../plain.txt":                  "plain.txt",
 		"hard.txt":                          "hard.txt",
 		"caf\u00e9.txt":                     "cafe\u0301.txt",
+		"bad⟦xFF⟧.txt":                      "bad\xff.txt",
+		"x⟦U+202E⟧gpj.exe":                  "x\u202egpj.exe",
+		"⟦U+202E⟧":                          "⟦U+202E⟧",
+		"⟦U+27E6⟧U+202E⟧":                   "⟦U+202E⟧",
 		b.dir + "/plain.txt":                "plain.txt",
 		b.dir + "//dir/./sub/x.txt":         "dir/sub/x.txt",
 		b.dir + "/../ws/plain.txt":          "plain.txt",

@@ -61,20 +61,23 @@ func (k kit) patch(ctx context.Context, call tool.Call, in patchIn) (tool.Result
 	if err != nil {
 		return tool.Result{}, err
 	}
-	d := draft{ws: ws, call: call, targets: map[string]*target{}}
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return tool.Result{}, err
+	var d draft
+	done, err := ws.Update(ctx, call, func() ([]workspace.Change, error) {
+		d = draft{ws: ws, call: call, targets: map[string]*target{}}
+		for _, f := range files {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err := d.apply(f); err != nil {
+				return nil, err
+			}
 		}
-		if err := d.apply(f); err != nil {
-			return tool.Result{}, helpful(err)
+		changes := d.changes()
+		if len(changes) == 0 {
+			return nil, errors.New("the patch changes nothing: the files are that way already")
 		}
-	}
-	changes := d.changes()
-	if len(changes) == 0 {
-		return tool.Result{}, errors.New("the patch changes nothing: the files are that way already")
-	}
-	done, err := ws.Apply(ctx, call, changes...)
+		return changes, nil
+	})
 	if err != nil {
 		return tool.Result{}, helpful(err)
 	}
@@ -250,9 +253,9 @@ func (d *draft) result(done []workspace.Done) tool.Result {
 			details.Diff += strings.ToValidUTF8(c.Diff[:min(len(c.Diff), room)], "")
 		}
 		details.Files = append(details.Files, f)
-		name := f.Path
+		name := printable(f.Path)
 		if f.From != "" {
-			name = f.From + " → " + f.Path
+			name = printable(f.From) + " → " + name
 		}
 		fmt.Fprintf(&text, "%s %s (%s)\n", f.Op, name, c)
 	}

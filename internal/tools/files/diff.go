@@ -25,6 +25,7 @@ func compare(path, old, new string) change {
 	if len(old)+len(new) > maxDiffed {
 		return change{Added: countLines(new), Removed: countLines(old)}
 	}
+	path = printable(path)
 	full := diff.Diff("a/"+path, []byte(old), "b/"+path, []byte(new))
 	// The first line names a command that nobody ran.
 	_, full, _ = bytes.Cut(full, []byte("\n"))

@@ -35,7 +35,7 @@ func (k kit) delete(ctx context.Context, call tool.Call, in deleteIn) (tool.Resu
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.TextResult("Deleted " + done.Path + ".")
+	r := tool.TextResult("Deleted " + printable(done.Path) + ".")
 	r.Details = deleteDetails{Path: done.Path}
 	r.Effects = []tool.Effect{seen(done.Path, "")}
 	return r, nil

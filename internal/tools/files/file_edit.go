@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/guard/workspace"
@@ -35,37 +36,57 @@ func (k kit) edit(ctx context.Context, call tool.Call, in editIn) (tool.Result, 
 	if err != nil {
 		return tool.Result{}, err
 	}
+	var e edited
+	done, err := ws.Update(ctx, call, func() (_ []workspace.Change, err error) {
+		if e, err = plan(ws, call, in); err != nil {
+			return nil, err
+		}
+		return []workspace.Change{{Path: in.Path, Data: e.data, Expect: e.digest}}, nil
+	})
+	if err != nil {
+		return tool.Result{}, helpful(err)
+	}
+	path := done[0].Path
+	d := writeDetails{Path: path, Bytes: len(e.data), Lines: countLines(e.new), change: compare(path, e.old, e.new)}
+	where := fmt.Sprintf("at line %d", e.lines[0])
+	if len(e.lines) > 1 {
+		where = "in " + count(len(e.lines), "place") + ", " + listed(e.lines)
+	}
+	return tool.Result{
+		Content: tool.TextResult(fmt.Sprintf("Edited %s %s (%s).", printable(path), where, d.change)).Content,
+		Details: d,
+		Effects: []tool.Effect{seen(path, done[0].Digest)},
+	}, nil
+}
+
+// edited is a file with its edit made, before it is written.
+type edited struct {
+	old, new string
+	data     []byte // new as the file stores it
+	digest   string // of what it holds now
+	lines    []int  // of the old text at which something was replaced
+}
+
+// plan makes the edit of what the file holds.
+func plan(ws *workspace.Workspace, call tool.Call, in editIn) (e edited, err error) {
 	// Whoever may not write hears that, and not how the text differs.
 	if err := ws.Check(call, workspace.Change{Path: in.Path}); err != nil {
-		return tool.Result{}, helpful(err)
+		return e, err
 	}
 	now, err := ws.ReadFile(in.Path)
 	if err != nil {
-		return tool.Result{}, helpful(err)
+		return e, err
 	}
 	text, enc, ok := decode(now.Data)
 	if !ok {
-		return tool.Result{}, fmt.Errorf("%s can't be edited as text (%s)", now.Path, enc)
+		return e, fmt.Errorf("%s can't be edited as text (%s)", printable(now.Path), enc)
 	}
-	changed, places, err := replace(now.Path, text, in)
-	if err != nil {
-		return tool.Result{}, err
+	e = edited{old: text, digest: now.Digest}
+	if e.new, e.lines, err = replace(printable(now.Path), text, in); err != nil {
+		return e, err
 	}
-	data := enc.encode(changed)
-	done, err := put(ctx, ws, call, workspace.Change{Path: in.Path, Data: data, Expect: now.Digest})
-	if err != nil {
-		return tool.Result{}, err
-	}
-	d := writeDetails{Path: done.Path, Bytes: len(data), Lines: countLines(changed), change: compare(done.Path, text, changed)}
-	where := fmt.Sprintf("at line %d", places[0])
-	if len(places) > 1 {
-		where = "in " + count(len(places), "place") + ", lines " + listed(places)
-	}
-	return tool.Result{
-		Content: tool.TextResult(fmt.Sprintf("Edited %s %s (%s).", done.Path, where, d.change)).Content,
-		Details: d,
-		Effects: []tool.Effect{seen(done.Path, done.Digest)},
-	}, nil
+	e.data = enc.encode(e.new)
+	return e, nil
 }
 
 // replace makes the edit and tells at which lines. It takes old as it is
@@ -79,15 +100,20 @@ func replace(path, text string, in editIn) (string, []int, error) {
 		return "", nil, errors.New("old and new are the same: nothing to change")
 	}
 	for _, form := range forms(text, in.Old, in.New) {
-		places := occurrences(text, form.old)
+		// Where occurrences overlap all of them count as long as one is meant,
+		// but only every other can be replaced.
+		step := 1
+		if in.All {
+			step = len(form.old)
+		}
+		places := occurrences(text, form.old, step)
 		if len(places) == 0 {
 			continue
 		}
 		if len(places) > 1 && !in.All {
-			return "", nil, fmt.Errorf("old stands %d times in %s, at lines %s: give more of the text around the one you mean, or all: true",
+			return "", nil, fmt.Errorf("old stands %d times in %s, at %s: give more of the text around the one you mean, or all: true",
 				len(places), path, listed(places))
 		}
-		// Occurrences that overlap can't all be replaced.
 		return strings.ReplaceAll(text, form.old, form.new), places, nil
 	}
 	return "", nil, notThere(path, text, in)
@@ -109,9 +135,9 @@ func forms(text, old, new string) []form {
 	return all
 }
 
-// occurrences lists the lines where part begins in text, those that overlap
-// too.
-func occurrences(text, part string) []int {
+// occurrences lists the lines where part begins in text. The next one is looked
+// for step bytes behind the last.
+func occurrences(text, part string, step int) []int {
 	var lines []int
 	line, from := 1, 0
 	for {
@@ -121,10 +147,8 @@ func occurrences(text, part string) []int {
 		}
 		line += strings.Count(text[from:from+i], "\n")
 		lines = append(lines, line)
-		if text[from+i] == '\n' {
-			line++
-		}
-		from += i + 1
+		line += strings.Count(text[from+i:from+i+step], "\n")
+		from += i + step
 	}
 }
 
@@ -141,15 +165,23 @@ func notThere(path, text string, in editIn) error {
 	return fmt.Errorf("old is not in %s. %s", path, explain(splitLines(text), want))
 }
 
-// listed writes line numbers, the first few of them.
+// listed names lines by number, each once and the first few of them.
 func listed(lines []int) string {
 	const most = 6
-	var s []string
-	for _, n := range lines[:min(len(lines), most)] {
-		s = append(s, fmt.Sprint(n))
+	lines = slices.Compact(slices.Clone(lines))
+	var b strings.Builder
+	b.WriteString("line")
+	if len(lines) > 1 {
+		b.WriteByte('s')
+	}
+	for i, n := range lines[:min(len(lines), most)] {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %d", n)
 	}
 	if len(lines) > most {
-		s = append(s, "…")
+		b.WriteString(", …")
 	}
-	return strings.Join(s, ", ")
+	return b.String()
 }

@@ -38,7 +38,7 @@ func (k kit) move(ctx context.Context, call tool.Call, in moveIn) (tool.Result, 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.TextResult(fmt.Sprintf("Moved %s to %s.", done.Path, done.To))
+	r := tool.TextResult(fmt.Sprintf("Moved %s to %s.", printable(done.Path), printable(done.To)))
 	r.Details = moveDetails{From: done.Path, To: done.To}
 	if digest, ok := call.State.Digest(done.Path); ok {
 		r.Effects = []tool.Effect{seen(done.Path, ""), seen(done.To, digest)}

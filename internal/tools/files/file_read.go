@@ -100,7 +100,7 @@ func readWhole(f *workspace.File, data []byte, in readIn) (tool.Result, error) {
 	}
 	details.Encoding, details.Lines = enc.String(), countLines(text)
 	if in.From > max(details.Lines, 1) {
-		return tool.Result{}, fmt.Errorf("%s has %s; there is no line %d", f.Path, count(details.Lines, "line"), in.From)
+		return tool.Result{}, fmt.Errorf("%s has %s; there is no line %d", printable(f.Path), count(details.Lines, "line"), in.From)
 	}
 	if in.From > 0 || in.To > 0 {
 		text, details.From, details.To = cutLines(text, in.From, in.To)
@@ -146,9 +146,9 @@ func numbered(text string, first int) string {
 
 func showPicture(data []byte, p picture, details readDetails) tool.Result {
 	details.MIME, details.Width, details.Height = p.MIME, p.Width, p.Height
-	note := fmt.Sprintf("%s: %s, %s", details.Path, p.MIME, size(details.Bytes))
+	note := fmt.Sprintf("%s: %s, %s", printable(details.Path), p.MIME, size(details.Bytes))
 	if p.Width > 0 {
-		note = fmt.Sprintf("%s: %s, %d×%d pixels, %s", details.Path, p.MIME, p.Width, p.Height, size(details.Bytes))
+		note = fmt.Sprintf("%s: %s, %d×%d pixels, %s", printable(details.Path), p.MIME, p.Width, p.Height, size(details.Bytes))
 	}
 	r := tool.Result{Details: details}
 	if len(data) > maxImage {
@@ -180,7 +180,7 @@ func readLarge(f *workspace.File, in readIn) (tool.Result, error) {
 	}
 	if in.From == 0 && in.To == 0 {
 		return tool.Result{}, fmt.Errorf("%s has %s, more than can be read at once: "+
-			"give a range of lines (from: 1, to: 200), or use file_search", f.Path, size(details.Bytes))
+			"give a range of lines (from: 1, to: 200), or use file_search", printable(f.Path), size(details.Bytes))
 	}
 	from := max(in.From, 1)
 	text, last, cut, err := streamLines(br, from, in.To)
@@ -188,7 +188,7 @@ func readLarge(f *workspace.File, in readIn) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if text == "" {
-		return tool.Result{}, fmt.Errorf("%s has %s; there is no line %d", f.Path, count(last, "line"), from)
+		return tool.Result{}, fmt.Errorf("%s has %s; there is no line %d", printable(f.Path), count(last, "line"), from)
 	}
 	details.Encoding, details.From, details.To = utf8Text.String(), from, last
 	if in.LineNumbers {

@@ -6,8 +6,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +56,9 @@ func (k kit) fileSearch() tool.Tool {
 }
 
 func (k kit) search(ctx context.Context, call tool.Call, in searchIn) (tool.Result, error) {
-	s := searcher{context: in.Context}
+	limited, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	s := searcher{ctx: limited, context: in.Context}
 	var err error
 	if s.matcher, err = newMatcher(in); err != nil {
 		return tool.Result{}, err
@@ -69,24 +73,34 @@ func (k kit) search(ctx context.Context, call tool.Call, in searchIn) (tool.Resu
 	if s.base, err = ws.Resolve(orRoot(in.Path)); err != nil {
 		return tool.Result{}, helpful(err)
 	}
-	limited, cancel := context.WithTimeout(ctx, searchTime)
-	defer cancel()
 	cut, err := ws.Walk(limited, orRoot(in.Path), s.visit)
 	var single *workspace.NotFolder
 	switch {
 	case errors.As(err, &single):
 		s.single = true
-		if err := s.searchPath(ws, in.Path); err != nil {
+		err := s.searchPath(ws, in.Path)
+		if err := s.ended(ctx, err); err != nil {
 			return tool.Result{}, helpful(err)
 		}
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		s.cut = fmt.Sprintf("it took longer than %s", searchTime)
-	case err != nil:
+	case s.ended(ctx, err) != nil:
 		return tool.Result{}, helpful(err)
 	case cut && s.cut == "":
-		s.cut = "some folders are too large or may not be read"
+		s.cut = "some folders are too large, too deep or may not be read"
 	}
 	return s.result(in.Query), nil
+}
+
+// ended takes note when a search ended for the time it took, and returns what
+// else ended it early. ctx is the call's.
+func (s *searcher) ended(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, fs.SkipAll):
+		return nil
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		s.cut = fmt.Sprintf("it took longer than %s", searchTime)
+		return nil
+	}
+	return err
 }
 
 // matcher finds the query in a line or a name.
@@ -157,6 +171,7 @@ func (m *matcher) may(text []byte) bool { return m.re != nil || m.find(text) >= 
 // searcher collects what a search finds.
 type searcher struct {
 	*matcher
+	ctx     context.Context
 	glob    glob
 	base    string
 	context int
@@ -166,7 +181,7 @@ type searcher struct {
 	details searchDetails
 	buf     []byte // of the file that is searched
 	bytes   int64
-	large   int // files too large to be searched
+	large   int // files too large to be searched as they are
 	cut     string
 	visited int
 }
@@ -227,8 +242,7 @@ func (s *searcher) file(f *workspace.File) error {
 	s.buf = data
 	var large *workspace.TooLarge
 	if errors.As(err, &large) {
-		s.large++
-		return nil
+		return s.stream(f)
 	}
 	if err != nil {
 		return err
@@ -241,55 +255,142 @@ func (s *searcher) file(f *workspace.File) error {
 		data = []byte(text)
 	}
 	s.details.Read++
-	if s.may(data) {
-		s.lines(f.Path, data)
+	if !s.may(data) {
+		return nil
+	}
+	rows := splitRows(data)
+	h := s.hits(f.Path)
+	s.rows(&h, rows, 0, 0, len(rows))
+	s.note(&h)
+	return nil
+}
+
+// splitRows cuts a text into its lines, without the line feeds.
+func splitRows(data []byte) [][]byte {
+	if len(data) == 0 {
+		return nil
+	}
+	return bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+}
+
+// block is how much of a large file is read at a time, at least.
+const block = 1 << 20
+
+// stream searches a file that is too large to be held, block by block. Each
+// block begins and ends with the lines that may have to be shown around the
+// matches of its neighbours.
+func (s *searcher) stream(f *workspace.File) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	h := s.hits(f.Path)
+	defer func() { s.note(&h) }()
+	buf := s.buf[:0]
+	first, from := 0, 0 // the number of the first line in buf; those before from were searched
+	for end := false; !end; {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		n := len(buf)
+		buf = slices.Grow(buf, block)
+		read, err := io.ReadFull(f, buf[n:n+block])
+		buf = buf[:n+read]
+		s.buf = buf
+		if end = err != nil; end && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		if first == 0 && n == 0 {
+			if enc := sniff(buf); enc != utf8Text {
+				if enc != binaryish {
+					s.large++
+				}
+				return nil
+			}
+			s.details.Read++
+		}
+		whole := bytes.LastIndexByte(buf, '\n') + 1
+		if end {
+			whole = len(buf)
+		} else if whole == 0 && len(buf) > workspace.MaxWhole {
+			s.large++
+			return nil
+		}
+		rows := splitRows(buf[:whole])
+		to := len(rows)
+		if !end {
+			to = max(to-s.context, from)
+		}
+		if s.may(buf[:whole]) {
+			s.rows(&h, rows, first, from, to)
+		}
+		keep := max(to-s.context, 0)
+		skip := 0
+		for _, row := range rows[:keep] {
+			skip += len(row) + 1
+		}
+		buf = append(buf[:0], buf[min(skip, len(buf)):]...)
+		first, from = first+keep, to-keep
 	}
 	return nil
 }
 
-// lines shows the lines of a text that match, with those around them.
-func (s *searcher) lines(path string, data []byte) {
-	rows := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
-	most := maxMatches - s.details.Matches
+// hits counts the matches in one file.
+type hits struct {
+	path  string
+	most  int // that may be shown
+	found int
+	shown int // the number of the line before which all were shown or passed, from 0
+}
+
+func (s *searcher) hits(path string) hits {
+	h := hits{path: path, most: maxMatches - s.details.Matches}
 	if !s.single {
-		most = min(most, maxPerFile)
+		h.most = min(h.most, maxPerFile)
 	}
-	found, shown, more := 0, 0, 0 // shown: rows before this one were shown or passed
-	for i, row := range rows {
-		row = bytes.TrimSuffix(row, []byte("\r"))
+	return h
+}
+
+// rows shows those of rows[from:to] that match, with those around them. first
+// is the number of the first row in the file, from 0.
+func (s *searcher) rows(h *hits, rows [][]byte, first, from, to int) {
+	for i := from; i < to; i++ {
+		row := bytes.TrimSuffix(rows[i], []byte("\r"))
 		at := s.find(row)
 		if at < 0 {
 			continue
 		}
-		if found++; found > most {
-			more++
+		if h.found++; h.found > h.most {
 			continue
 		}
-		from := max(i-s.context, shown)
-		if s.context > 0 && shown > 0 && from > shown {
+		before := max(i-s.context, h.shown-first, 0)
+		if s.context > 0 && h.shown > 0 && before+first > h.shown {
 			s.out.WriteString("--\n")
 		}
-		for j := from; j < i; j++ {
-			s.row(path, j, '-', rows[j], 0)
+		for j := before; j < i; j++ {
+			s.row(h.path, first+j, '-', rows[j], 0)
 		}
-		s.row(path, i, ':', row, at)
-		shown = i + 1
+		s.row(h.path, first+i, ':', row, at)
+		h.shown = first + i + 1
 		for j := i + 1; j <= i+s.context && j < len(rows); j++ {
 			if s.find(bytes.TrimSuffix(rows[j], []byte("\r"))) >= 0 {
 				break
 			}
-			s.row(path, j, '-', rows[j], 0)
-			shown = j + 1
+			s.row(h.path, first+j, '-', rows[j], 0)
+			h.shown = first + j + 1
 		}
 	}
-	if found == 0 {
+}
+
+// note adds the matches of a file to what the result tells.
+func (s *searcher) note(h *hits) {
+	if h.found == 0 {
 		return
 	}
-	if more > 0 {
-		fmt.Fprintf(&s.out, "%s: %s in this file not shown\n", printable(path), count(more, "more match"))
+	if more := h.found - h.most; more > 0 {
+		fmt.Fprintf(&s.out, "%s: %s in this file not shown\n", printable(h.path), count(more, "more match"))
 	}
-	s.details.Matches += found - more
-	s.details.Files = append(s.details.Files, path)
+	s.details.Matches += min(h.found, h.most)
+	s.details.Files = append(s.details.Files, h.path)
 }
 
 func (s *searcher) row(path string, i int, mark byte, row []byte, at int) {
@@ -310,7 +411,7 @@ func (s *searcher) result(query string) tool.Result {
 		fmt.Fprintf(&head, "Not complete: %s. Narrow it with path, glob or a longer query.\n", s.cut)
 	}
 	if s.large > 0 {
-		fmt.Fprintf(&head, "Not searched: %s of more than %d MB (use file_read with a range).\n", count(s.large, "file"), workspace.MaxWhole>>20)
+		fmt.Fprintf(&head, "Not searched to its end: %s of more than %d MB, in UTF-16 or with a line as long.\n", count(s.large, "file"), workspace.MaxWhole>>20)
 	}
 	parts := []llm.Part{llm.Text(head.String())}
 	var body strings.Builder

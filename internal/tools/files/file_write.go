@@ -54,9 +54,9 @@ func (k kit) write(ctx context.Context, call tool.Call, in writeIn) (tool.Result
 	}
 	d := writeDetails{Path: done.Path, Bytes: len(c.Data), Lines: countLines(in.Content), Created: done.Created}
 	d.change = compare(done.Path, old, strings.ReplaceAll(in.Content, "\r\n", "\n"))
-	text := fmt.Sprintf("Created %s: %s, %s.", done.Path, count(d.Lines, "line"), size(int64(d.Bytes)))
+	text := fmt.Sprintf("Created %s: %s, %s.", printable(done.Path), count(d.Lines, "line"), size(int64(d.Bytes)))
 	if !done.Created {
-		text = fmt.Sprintf("Overwrote %s: %s, %s (%s).", done.Path, count(d.Lines, "line"), size(int64(d.Bytes)), d.change)
+		text = fmt.Sprintf("Overwrote %s: %s, %s (%s).", printable(done.Path), count(d.Lines, "line"), size(int64(d.Bytes)), d.change)
 	}
 	r := tool.TextResult(text + notes)
 	r.Details = d

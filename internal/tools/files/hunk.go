@@ -216,7 +216,7 @@ func (p *patcher) choose(h hunk, found []int, skip, length int) (int, error) {
 	for _, i := range found {
 		places = append(places, i+1)
 	}
-	return 0, fmt.Errorf("hunk %d fits %s at several places, lines %s: give more lines around the change, or a header (@@ line that stands before it)",
+	return 0, fmt.Errorf("hunk %d fits %s at several places, %s: give more lines around the change, or a header (@@ line that stands before it)",
 		h.number, p.path, listed(places))
 }
 

@@ -111,8 +111,9 @@ func (g grams) similar(line string) float64 {
 	return 2 * float64(both) / float64(all)
 }
 
-// loose is a line without the blanks at its ends, in lower case.
-func loose(line string) string { return strings.ToLower(strings.TrimSpace(line)) }
+// loose is a line without the blanks at its ends, in lower case, with plain
+// quotes and dashes.
+func loose(line string) string { return strings.ToLower(strings.TrimSpace(plainQuotes(line))) }
 
 // explain says for a model which place of lines is most like want, shows it,
 // and why it is not the same.
@@ -132,7 +133,10 @@ func explain(lines, want []string) string {
 	for first < len(want) && at+first < end && chomp(lines[at+first]) == chomp(want[first]) {
 		first++
 	}
+	ending := slices.IndexFunc(want[:first], func(line string) bool { return strings.HasSuffix(line, "\n") && !strings.HasSuffix(line, "\r\n") })
 	switch {
+	case first == len(want) && ending >= 0 && strings.HasSuffix(lines[at+ending], "\r\n"):
+		fmt.Fprintf(&b, "; line %d ends in \\r\\n there, not in \\n as other lines of the file do: write it so, or edit line by line", at+ending+1)
 	case first == len(want):
 		b.WriteString("; it differs at the very end (a line ending or a part of a line)")
 	case at+first == end:

@@ -3,6 +3,7 @@ package files_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -330,8 +331,61 @@ func TestSearchIsBounded(t *testing.T) {
 	if got := d.ok("file_search", args{"query": "match", "path": "b"}); !strings.HasPrefix(got, "50 matches in 1 file.\n") {
 		t.Errorf("%.50s", got)
 	}
-	if got := d.ok("file_search", args{"query": "nope", "glob": "large*"}); got != "No match for \"nope\" in 0 files.\nNot searched: 1 file of more than 10 MB (use file_read with a range).\n" {
+	if got := d.ok("file_search", args{"query": "nope", "glob": "large*"}); got != "No match for \"nope\" in 1 file.\n" {
 		t.Error(got)
+	}
+}
+
+// A log is what one searches, and it is large: it is read in blocks, and what
+// stands at the edge of one must not get lost nor be shown twice.
+func TestSearchLargeFiles(t *testing.T) {
+	t.Parallel()
+	const rows = 320_000
+	var text strings.Builder
+	line := func(i int) string {
+		if i%16_000 == 0 {
+			return fmt.Sprintf("%07d here is a needle in it", i)
+		}
+		return fmt.Sprintf("%07d some text to fill the line", i)
+	}
+	for i := 1; i <= rows; i++ {
+		text.WriteString(line(i) + "\n")
+	}
+	d := newDesk(t, map[string]string{
+		"log.txt":  text.String(),
+		"wide.txt": "needle\n" + strings.Repeat("x", 23<<20) + "\nneedle\n",
+		"le.txt":   utf16File(binary.LittleEndian, strings.Repeat("needle\n", 1<<20)),
+		"bin.dat":  "needle\x00" + strings.Repeat("\x00", 11<<20),
+	})
+	want := "20 matches in 1 file.\n"
+	for i := 16_000; i <= rows; i += 16_000 {
+		if i > 16_000 {
+			want += "--\n"
+		}
+		for j := i - 3; j <= min(i+3, rows); j++ {
+			mark := "-"
+			if j == i {
+				mark = ":"
+			}
+			want += fmt.Sprintf("log.txt%s%d%s%s\n", mark, j, mark, line(j))
+		}
+	}
+	if got := d.ok("file_search", args{"query": "needle", "path": "log.txt", "context": 3}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got, want := d.ok("file_search", args{"query": "0320000", "path": "log.txt"}), "1 match in 1 file.\nlog.txt:320000:"+line(rows)+"\n"; got != want {
+		t.Errorf("got %s", got)
+	}
+	if got, want := d.ok("file_search", args{"query": "needle", "path": "bin.dat"}), "No match for \"needle\" in 0 files.\n"; got != want {
+		t.Errorf("got %s", got)
+	}
+	for path, begin := range map[string]string{
+		"wide.txt": "1 match in 1 file.\nNot searched to its end: 1 file of more than 10 MB, in UTF-16 or with a line as long.\nwide.txt:1:needle\n",
+		"le.txt":   "No match for \"needle\" in 0 files.\nNot searched to its end: 1 file of more than 10 MB, in UTF-16 or with a line as long.\n",
+	} {
+		if got := d.ok("file_search", args{"query": "needle", "path": path}); got != begin {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }
 

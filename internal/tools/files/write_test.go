@@ -3,9 +3,11 @@ package files_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,13 +15,14 @@ import (
 	"github.com/goclaw/goclaw/internal/guard/workspace"
 	"github.com/goclaw/goclaw/internal/lib/visible"
 	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/internal/tools/files"
 )
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, map[string]string{
 		"old.txt": "one\ntwo\nthree\n", "crlf.txt": "one\r\ntwo\r\n", "bom.txt": "\ufeffone\n", "le.txt": utf16File(binary.LittleEndian, "one\n"),
-		"bin.dat": "\x00\x01", "mixed.txt": "one\r\ntwo\n", "dir/x": "",
+		"bin.dat": "\x00\x01", "mixed.txt": "one\r\ntwo\n", "dir/x": "", "two\nlines.txt": "a",
 	})
 	for _, c := range []struct {
 		args args
@@ -36,6 +39,7 @@ func TestWrite(t *testing.T) {
 		{args{"path": "bom.txt", "content": "two\n"}, "Overwrote bom.txt: 1 line, 7 B (+1 −1 lines). The byte order mark at the beginning stays.", "bom.txt", "\ufefftwo\n"},
 		{args{"path": "le.txt", "content": "é\n"}, "Overwrote le.txt: 1 line, 6 B (+1 −1 lines). The encoding stays UTF-16LE.", "le.txt", utf16File(binary.LittleEndian, "é\n")},
 		{args{"path": "bin.dat", "content": "text"}, "Overwrote bin.dat: 1 line, 4 B (+1 −0 lines).", "bin.dat", "text"},
+		{args{"path": "two\nlines.txt", "content": "b"}, `Overwrote "two\nlines.txt": 1 line, 1 B (+1 −1 lines).`, "two\nlines.txt", "b"},
 		{args{"path": "att.txt", "content": "x", "attach": true}, "Created att.txt: 1 line, 1 B. It goes to the person with your answer.", "att.txt", "x"},
 	} {
 		if got := d.ok("file_write", c.args); got != c.want {
@@ -129,7 +133,13 @@ func TestEdit(t *testing.T) {
 		{"empty old", "a", args{"old": "", "new": "x"}, "old is empty: give the exact text to replace, or use file_write for the whole file", ""},
 		{"no change", "a", args{"old": "a", "new": "a"}, "old and new are the same: nothing to change", ""},
 		{"several", "x\ny\nx\n", args{"old": "x", "new": "z"}, "old stands 2 times in f.txt, at lines 1, 3: give more of the text around the one you mean, or all: true", ""},
-		{"overlapping", "aaa", args{"old": "aa", "new": "b"}, "old stands 2 times in f.txt, at lines 1, 1: give more of the text around the one you mean, or all: true", ""},
+		{"overlapping", "aaa", args{"old": "aa", "new": "b"}, "old stands 2 times in f.txt, at line 1: give more of the text around the one you mean, or all: true", ""},
+		{"overlapping, all", "aaaa\naa", args{"old": "aa", "new": "b", "all": true}, "Edited f.txt in 3 places, lines 1, 2 (+2 −2 lines).", "bb\nb"},
+		{"mixed line endings", "first\r\nsecond\nthird\r\n", args{"old": "first\nsecond\n", "new": "x"}, `old is not in f.txt. The nearest place is lines 1 to 2; line 1 ends in \r\n there, not in \n as other lines of the file do: write it so, or edit line by line:
+1	first
+2	second`, ""},
+		{"typographic quotes", "it’s “fine” – ok\u00a0now\n", args{"old": "it's \"fine\" - ok now", "new": "x"}, `old is not in f.txt. The nearest place is line 1; line 1 differs: typographic quotes or dashes: the file has U+2019 at column 3, not U+0027:
+1	it’s “fine” – ok` + "\u00a0now", ""},
 		{"empty file", "", args{"old": "a", "new": "b"}, "f.txt is empty; use file_write", ""},
 		{"binary", "\x00a", args{"old": "a", "new": "b"}, "f.txt can't be edited as text (binary)", ""},
 		{"done already", "a\nnew text\n", args{"old": "old text", "new": "new text"}, "old is not in f.txt, but new is, at line 2: the edit seems to be done already", ""},
@@ -188,6 +198,46 @@ func TestEdit(t *testing.T) {
 			d.has("f.txt", want)
 		})
 	}
+}
+
+// Each set of workspaces stands for a process. Edits and patches of one file by
+// several of them wait for each other: all succeed and none is lost.
+func TestChangesOfSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	const processes, each = 6, 12
+	var text strings.Builder
+	for i := range processes * each {
+		fmt.Fprintf(&text, "line %03d = old\n", i)
+	}
+	first := newDesk(t, map[string]string{"f.txt": text.String()})
+	var all sync.WaitGroup
+	for p := range processes {
+		d := *first
+		set := workspace.NewSet()
+		t.Cleanup(func() {
+			if err := set.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		d.tools = map[string]tool.Tool{}
+		for _, tl := range files.Tools(set) {
+			d.tools[tl.Definition().Name] = tl
+		}
+		all.Go(func() {
+			for i := p; i < processes*each; i += processes {
+				name, a := "file_edit", args{"path": "f.txt", "old": fmt.Sprintf("line %03d = old", i), "new": fmt.Sprintf("line %03d = new", i)}
+				if i%2 == 0 {
+					name, a = "apply_patch", args{"patch": begin("*** Update File: f.txt", fmt.Sprintf("-line %03d = old", i), fmt.Sprintf("+line %03d = new", i))}
+				}
+				d.state = tool.State{} // each call by hand begins anew
+				if _, err := d.run(name, a); err != nil {
+					t.Errorf("%s of line %d: %v", name, i, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	first.has("f.txt", strings.ReplaceAll(text.String(), "old", "new"))
 }
 
 func TestMoveAndDelete(t *testing.T) {

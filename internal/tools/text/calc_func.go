@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strings"
 )
 
 // A function of expressions. Its arguments are alike: all plain numbers, or,
@@ -53,11 +54,14 @@ var functions = map[string]function{
 	}},
 }
 
-var functionNames = slices.Sorted(maps.Keys(functions))
+var (
+	functionNames = slices.Sorted(maps.Keys(functions))
+	knownNames    = append(slices.Clone(functionNames), "e", "pi")
+)
 
 // call reads the arguments after a function's name and applies it.
 func (p *parser) call(name token) (value, error) {
-	f, ok := functions[name.text]
+	f, ok := functions[strings.ToLower(name.text)]
 	if !ok {
 		return value{}, at(name, fmt.Errorf("unknown function %q%s", clip(name.text, 20), didYouMean(name.text, functionNames)))
 	}
@@ -78,11 +82,11 @@ func (p *parser) call(name token) (value, error) {
 		}
 	}
 	if len(args) < f.least || len(args) > f.most {
-		want := fmt.Sprint(f.least)
-		if f.most > f.least {
-			want = fmt.Sprintf("%d to %d", f.least, f.most)
+		want := fmt.Sprintf("%d to %d arguments", f.least, f.most)
+		if f.most == 1 {
+			want = "1 argument"
 		}
-		return value{}, at(name, fmt.Errorf("%s takes %s arguments, not %d", name.text, want, len(args)))
+		return value{}, at(name, fmt.Errorf("%s takes %s, not %d", name.text, want, len(args)))
 	}
 	isTime := args[0].time
 	for _, a := range args {

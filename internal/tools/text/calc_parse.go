@@ -145,6 +145,9 @@ func (p *parser) comparison() (value, error) {
 	if left.approx || right.approx {
 		p.note("compared with rounded numbers")
 	}
+	if next := p.token(); next.kind == signToken && strings.ContainsAny(next.text, "<>=") {
+		return value{}, at(next, errors.New("a comparison takes two values; write one for each pair"))
+	}
 	order := left.r.Cmp(right.r)
 	truth := map[string]bool{
 		"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0, "==": order == 0, "!=": order != 0,
@@ -278,7 +281,8 @@ func (p *parser) operand() (value, error) {
 		p.note("% read as remainder")
 		return v, nil
 	}
-	if next := p.tokens[p.pos+1].text; !percent.tight && (next == "-" || next == "+") {
+	// In 7 % -3 and 7%-3 nobody can tell; 7% - 3 is clear.
+	if next := p.tokens[p.pos+1]; (!percent.tight || next.tight) && (next.text == "-" || next.text == "+") {
 		p.note("% read as percent")
 	}
 	p.pos++
@@ -316,7 +320,7 @@ func (p *parser) atom() (value, error) {
 		if p.take("(") {
 			return p.call(t)
 		}
-		switch t.text {
+		switch strings.ToLower(t.text) {
 		case "pi", "π":
 			return value{r: fromFloat(piValue()), approx: true}, nil
 		case "e":
@@ -325,7 +329,7 @@ func (p *parser) atom() (value, error) {
 		if _, err := unitOf(t.text); err == nil {
 			return value{}, at(t, fmt.Errorf("a number is missing before the unit %s", t.text))
 		}
-		return value{}, at(t, fmt.Errorf("unknown name %q%s", clip(t.text, 20), didYouMean(t.text, functionNames)))
+		return value{}, at(t, fmt.Errorf("unknown name %q%s", clip(t.text, 20), didYouMean(t.text, knownNames)))
 	case t.kind == endToken:
 		return value{}, at(t, errors.New("a number is missing at the end"))
 	}
@@ -484,7 +488,11 @@ func unitOf(text string) (string, error) {
 	case "month", "months", "year", "years", "y", "yr", "mo":
 		return "", errNoLength
 	}
-	unit := strings.TrimSuffix(strings.ToLower(text), "s")
+	lower := strings.ToLower(text)
+	if len(text) > 1 && lower != text { // M alone may be minutes or months
+		return unitOf(lower)
+	}
+	unit := strings.TrimSuffix(lower, "s")
 	if _, ok := timeUnits[unit]; ok {
 		return unit, nil
 	}

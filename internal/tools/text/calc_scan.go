@@ -58,7 +58,8 @@ func scan(text string) ([]token, error) {
 				t.text = plain
 			}
 			if !strings.Contains(" + - * / % ^ ( ) , < > <= >= == != ", " "+t.text+" ") {
-				if t.text == "_" || t.text == "'" || t.text == "’" {
+				digit := len(tokens) > 0 && tight && tokens[len(tokens)-1].kind == numberToken
+				if digit && (t.text == "_" || t.text == "'" || t.text == "’") {
 					return nil, &exprError{at, errors.New("write 1234 without separators between the digits")}
 				}
 				return nil, &exprError{at, fmt.Errorf("%q is no part of an expression", t.text)}

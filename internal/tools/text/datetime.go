@@ -38,6 +38,9 @@ type datetimeDetails struct {
 func datetime(now func() time.Time) tool.Tool {
 	return tool.New(definition("datetime", datetimeDoc), func(_ context.Context, _ tool.Call, in datetimeIn) (tool.Result, error) {
 		moment := now()
+		if in.Format == "" {
+			moment = moment.Truncate(time.Second) // fractions of now are noise unless asked for
+		}
 		zone := moment.Location()
 		if in.Zone != "" {
 			var err error

@@ -124,7 +124,7 @@ func TestDatetimeZonesAndFormats(t *testing.T) {
 		{"noon", "UTC-3", "rfc3339", "2026-03-27T12:00:00-03:00"},
 		{"noon", "local", "rfc3339", "2026-03-27T12:00:00+01:00"},
 		{"now", "", "unix", "1774620245"},
-		{"now", "", "unix_ms", "1774620245000"},
+		{"now", "", "unix_ms", "1774620245347"},
 		{"now", "", "date", "2026-03-27"},
 		{"now", "", "TIME", "15:04:05"},
 		{"now", "", "weekday", "Friday"},

@@ -41,11 +41,12 @@ func definition(name, doc string) tool.Definition {
 // 10 MB (file_read's limit), so this refuses nothing that GoClaw made.
 const maxInput = 16 << 20
 
-// readRef gives the whole result that a ref stands for.
+// readRef gives the whole result that a ref stands for. An error of refs is
+// meant for the model and names the ref.
 func readRef(ctx context.Context, refs tool.Refs, call tool.Call, ref string) ([]byte, error) {
 	raw, err := refs.Read(ctx, call.Scope, ref)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", ref, err)
+		return nil, err
 	}
 	if len(raw) > maxInput {
 		return nil, fmt.Errorf("read %s: it has %d bytes, the limit is %d", ref, len(raw), maxInput)
