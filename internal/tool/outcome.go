@@ -80,7 +80,9 @@ type Outcome struct {
 	Steps   []StepTime `json:"steps,omitempty"`
 }
 
-// Ran reports whether the tool's own code was entered.
+// Ran reports whether the call had, or may have had, an effect: its tool was
+// entered and came to an end of its own, and no guard refused it. A call that
+// the run's end cancelled doesn't count; nothing follows it in its run.
 func (o Outcome) Ran() bool {
 	switch o.Status {
 	case OK, Failed, TimedOut, Panicked:

@@ -42,8 +42,9 @@ type Store interface {
 	// Taken returns which of ids calls of the session have already.
 	Taken(ctx context.Context, key Key, ids []string) ([]string, error)
 	// Interrupt closes what a dead process left in the session: calls without
-	// a result get the outcome that [Interrupted] makes, running turns end as
-	// interrupted. It returns how many of each it closed.
+	// a result get the outcome that [Interrupted] makes, the effects of calls
+	// that have one but were never settled are applied to the state, running
+	// turns end as interrupted. It returns how many of each it closed.
 	Interrupt(ctx context.Context, key Key, at time.Time) (turns, calls int, err error)
 	// Unfinished lists the sessions that have a running turn.
 	Unfinished(ctx context.Context) ([]Key, error)

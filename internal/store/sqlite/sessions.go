@@ -145,10 +145,6 @@ func (s *Sessions) Settled(ctx context.Context, run string, r *agent.Round) erro
 			return err
 		}
 	}
-	state, err := encode(r.State)
-	if err != nil {
-		return err
-	}
 	return s.db.write(ctx, func(t *tx) error {
 		turn, id, err := running(t, run)
 		if err != nil {
@@ -179,8 +175,7 @@ func (s *Sessions) Settled(ctx context.Context, run string, r *agent.Round) erro
 		if _, err := t.exec("UPDATE rounds SET ended = ? WHERE id = ?", nano(r.Ended), round); err != nil {
 			return err
 		}
-		_, err = t.exec("INSERT INTO state (session, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data WHERE data <> excluded.data", id, state)
-		return err
+		return putState(t, id, r.State)
 	})
 }
 
@@ -271,6 +266,9 @@ func interrupt(t *tx, id int64, at time.Time) (turns, calls int, err error) {
 		return 0, 0, err
 	}
 	for _, turn := range open {
+		if err := applyUnsettled(t, id, turn); err != nil {
+			return 0, 0, err
+		}
 		n, err := t.exec("UPDATE calls SET status = ?, started = ?, ended = ?, text = ? WHERE status IS NULL AND round IN (SELECT id FROM rounds WHERE turn = ?)",
 			row.status, row.started, row.ended, row.text, turn)
 		if err != nil {
@@ -286,6 +284,43 @@ func interrupt(t *tx, id int64, at time.Time) (turns, calls int, err error) {
 	}
 	_, err = t.exec("UPDATE sessions SET status = ? WHERE id = ?", string(agent.Interrupted), id)
 	return len(open), calls, err
+}
+
+// applyUnsettled brings the effects of calls that ended, in rounds of a turn
+// that were never settled, into the session's state: what they did is done.
+func applyUnsettled(t *tx, id, turn int64) error {
+	var effects []tool.Effect
+	err := t.each("SELECT c.more FROM calls c JOIN rounds r ON r.id = c.round WHERE r.turn = ? AND r.ended IS NULL AND c.more IS NOT NULL ORDER BY r.number, c.idx",
+		[]any{turn}, func(scan func(...any) error) error {
+			var more sql.NullString
+			var rest outcomeRest
+			if err := scan(&more); err != nil {
+				return err
+			}
+			if err := decode(more, &rest); err != nil {
+				return err
+			}
+			effects = append(effects, rest.Effects...)
+			return nil
+		})
+	if err != nil || len(effects) == 0 {
+		return err
+	}
+	state, err := stateOf(t, id)
+	if err != nil {
+		return err
+	}
+	return putState(t, id, state.Apply(effects...))
+}
+
+// putState stores the state of a session, when it differs from what is stored.
+func putState(t *tx, id int64, state tool.State) error {
+	text, err := encode(state)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("INSERT INTO state (session, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data WHERE data <> excluded.data", id, text)
+	return err
 }
 
 // Unfinished implements [session.Store]. It is asked when a process starts, and

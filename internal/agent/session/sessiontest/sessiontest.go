@@ -323,6 +323,7 @@ func testInterrupted(t *testing.T, s session.Store) {
 	ctx := t.Context()
 	value(s.Begin(ctx, key, turnOf("run", "hi", 0), "t"))(t)
 	r := full(1, "x")
+	r.Outcomes[1].Effects = []tool.Effect{{Kind: tool.FileSeen, Key: "a.txt", Value: "digest"}}
 	must(t, s.Called(ctx, "run", r))
 	must(t, s.Result(ctx, "run", 1, 1, r.Outcomes[1]))
 	equal(t, "unfinished", value(s.Unfinished(ctx))(t), []session.Key{key})
@@ -333,7 +334,11 @@ func testInterrupted(t *testing.T, s session.Store) {
 	turn := value(s.Turns(ctx, key, 1, 0, session.Whole))(t)[0]
 	equal(t, "turn", []any{turn.Status, turn.Ended}, []any{agent.Interrupted, at(9)})
 	equal(t, "outcomes", turn.Rounds[0].Outcomes, []tool.Outcome{session.Interrupted(r.Calls[0], at(9)), r.Outcomes[1]})
-	equal(t, "status", value(s.Session(ctx, key))(t).Status, agent.Interrupted)
+	after := value(s.Session(ctx, key))(t)
+	equal(t, "status", after.Status, agent.Interrupted)
+	if d, ok := after.State.Digest("a.txt"); !ok || d != "digest" {
+		t.Errorf("the effect of a call that had ended is lost: %+v", after.State)
+	}
 	equal(t, "unfinished", value(s.Unfinished(ctx))(t), []session.Key(nil))
 
 	turns, calls, err = s.Interrupt(ctx, key, at(10))
