@@ -24,7 +24,7 @@ func Advice(err error) string {
 	case llm.ClassBilling, llm.ClassQuota:
 		return fmt.Sprintf("%s. The account at %s has nothing left to spend: check its billing page, or name another provider in ai.fallback.", e, p)
 	case llm.ClassNoModel:
-		return fmt.Sprintf("%s. Set ai.providers.%s.model (or the agent's model) to one that %s offers.", e, p, p)
+		return fmt.Sprintf("%s. Set ai.providers.%s.model (or the agent's model) to one that %s offers; if that is right, check ai.providers.%s.base_url, which often ends in /v1.", e, p, p, p)
 	case llm.ClassOverloaded:
 		return fmt.Sprintf("%s. It was tried again without success. Nothing is lost: say \"go on\" in a moment, or name another provider in ai.fallback.", e)
 	case llm.ClassNetwork:
@@ -32,7 +32,7 @@ func Advice(err error) string {
 	case llm.ClassTooLong:
 		return fmt.Sprintf("%s. The conversation is too long for the model: begin a new session, or set ai.providers.%s.context_window.", e, p)
 	case llm.ClassEmpty:
-		return fmt.Sprintf("%s. The model answered with nothing, twice. Say it in other words, or say \"go on\".", e)
+		return fmt.Sprintf("%s. Nothing is lost: say it in other words, or say \"go on\".", e)
 	}
 	return e.Error()
 }

@@ -375,7 +375,7 @@ func (a *app) logger(c config.Log) (*slog.Logger, error) {
 	if c.Format == "json" {
 		return slog.New(slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level})), nil
 	}
-	return slog.New(tint.NewTextHandler(a.Err, &tint.Options{Level: level, NoColor: !terminal(a.Err)})), nil
+	return slog.New(tint.NewTextHandler(a.Err, &tint.Options{Level: level, NoColor: !terminal(a.Err) || a.env.Get("NO_COLOR") != ""})), nil
 }
 
 // print writes v as one JSON value, or text as it is.

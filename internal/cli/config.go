@@ -58,6 +58,14 @@ func (a *app) configValidate() *cobra.Command {
 				for _, p := range c.NotActedOn(gateway.ActedOn) {
 					report.Warnings = append(report.Warnings, fault{Key: p.Key, File: p.File, Line: p.Line, Column: p.Column, Message: p.String() + ": set, not acted on by this version"})
 				}
+				lists, err := gateway.DiagnosePolicies(c, a.plugins)
+				if err != nil {
+					return err
+				}
+				for _, d := range lists {
+					p := d.Where
+					report.Warnings = append(report.Warnings, fault{Key: p.Key, File: p.File, Line: p.Line, Column: p.Column, Env: p.Env, Message: d.String()})
+				}
 			}
 			if err := a.print(report, report.text); err != nil {
 				return err

@@ -197,7 +197,12 @@ func (a *app) toolsInvoke() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				o := look.Agent.Engine.Invoke(cmd.Context(), look.Scope, llm.Target{}, look.State, names[0], raw)
+				// No model is involved, so no provider's policy, unless one is named.
+				target := llm.Target{}
+				if req.Model != "" {
+					target = look.Target
+				}
+				o := look.Agent.Engine.Invoke(cmd.Context(), look.Scope, target, look.State, names[0], raw)
 				return a.printOutcome(o)
 			})
 		},

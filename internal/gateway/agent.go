@@ -15,8 +15,6 @@ import (
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/spill"
-	"github.com/goclaw/goclaw/internal/engine/surface"
-	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -78,13 +76,12 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Config: c, Registry: tool.NewRegistry()}
 	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
-	a.Registry.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(g.blobs, limits)...)
-	if err := builtin.Register(a.Registry, builtin.Deps{Workspaces: g.workspaces, Refs: spill.Refs(g.blobs), Now: time.Now}); err != nil {
+	registry, err := register(limits, g.workspaces, g.blobs, g.plugins)
+	if err != nil {
 		return nil, err
 	}
-	g.plugins.Join(a.Registry)
+	a := &Agent{Config: c, Registry: registry}
 	a.Engine = engine.New(engine.Options{
 		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls,
 		Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
@@ -113,36 +110,6 @@ func runtimeList(names []string) tool.List {
 
 func trim(messages []llm.Message, budget int) ([]llm.Message, int) {
 	return session.Trim(messages, budget, func(m llm.Message) int { return prompt.Tokens(prompt.Bytes(m)) })
-}
-
-// policies are the lists of the configuration that an agent's runs are held to.
-func policies(c *config.Config, a config.Agent) surface.Policies {
-	p := surface.Policies{Global: block(c.Tools), Agent: block(a.Tools), Groups: map[string]map[string]surface.Policy{}}
-	for name, ch := range c.Channels {
-		p.Groups[name] = map[string]surface.Policy{}
-		for group, g := range ch.Groups {
-			p.Groups[name][group] = policy(g.Tools)
-		}
-	}
-	return p
-}
-
-func block(t config.Tools) surface.Block {
-	b := surface.Block{
-		Policy: policy(t.Rule), ByProvider: map[string]surface.Policy{}, BySender: map[string]surface.Policy{},
-		Subagents: surface.Policy{Allow: t.Subagents.Allow, Deny: t.Subagents.Deny},
-	}
-	for name, r := range t.ByProvider {
-		b.ByProvider[name] = policy(r)
-	}
-	for name, r := range t.BySender {
-		b.BySender[name] = policy(r)
-	}
-	return b
-}
-
-func policy(r config.Rule) surface.Policy {
-	return surface.Policy{Profile: r.Profile, Allow: r.Allow, AlsoAllow: r.AlsoAllow, Deny: r.Deny}
 }
 
 // PromptPreview is the request that a run would begin with.

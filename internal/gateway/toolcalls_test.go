@@ -156,7 +156,7 @@ func TestAnEmptyAnswerIsAskedForOnceMore(t *testing.T) {
 	if got.end.Type != agent.RunFailed {
 		t.Errorf("two empty answers end as %s %q", got.end.Type, got.end.Text)
 	}
-	mustContain(t, "the message", got.end.Text, "nothing")
+	mustContain(t, "the message", got.end.Text, "the answer is empty", "go on")
 	if got := r.say("s", "once more"); got.text != "fine" {
 		t.Errorf("afterwards the person sees %q", got.text)
 	}

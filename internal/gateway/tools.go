@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/blob"
+	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/engine/spill"
+	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/extend/host"
+	"github.com/goclaw/goclaw/internal/gateway/builtin"
+	"github.com/goclaw/goclaw/internal/guard/workspace"
+	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/plugin"
+)
+
+// register makes a registry with all that is compiled in. What the tools are
+// given is used only when they run.
+func register(limits spill.Options, ws *workspace.Set, blobs *blob.Keeper, plugins *host.Host) (*tool.Registry, error) {
+	r := tool.NewRegistry()
+	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(blobs, limits)...)
+	if err := builtin.Register(r, builtin.Deps{Workspaces: ws, Refs: spill.Refs(blobs), Now: time.Now}); err != nil {
+		return nil, err
+	}
+	plugins.Join(r)
+	return r, nil
+}
+
+// DiagnosePolicies tells of entries in the policies of c that select nothing:
+// a mistyped deny protects nothing. It opens nothing.
+func DiagnosePolicies(c *config.Config, plugins []plugin.Plugin) ([]surface.Diagnosis, error) {
+	quiet := slog.New(slog.DiscardHandler)
+	h := host.New(quiet)
+	if err := h.Load(plugins...); err != nil {
+		return nil, err
+	}
+	r, err := register(spill.Options{}, workspace.NewSet(), nil, h)
+	if err != nil {
+		return nil, err
+	}
+	var all []surface.Diagnosis
+	seen := map[string]bool{}
+	for _, a := range c.Agents() {
+		for _, d := range surface.New(policies(c, a), quiet).Diagnose(r.Catalog()) {
+			if !seen[d.String()] {
+				seen[d.String()] = true
+				all = append(all, d)
+			}
+		}
+	}
+	return all, nil
+}
+
+// policies are the lists of the configuration that an agent's runs are held to.
+func policies(c *config.Config, a config.Agent) surface.Policies {
+	p := surface.Policies{Global: block(c.Tools), Agent: block(a.Tools), Groups: map[string]map[string]surface.Policy{}}
+	for name, ch := range c.Channels {
+		p.Groups[name] = map[string]surface.Policy{}
+		for group, g := range ch.Groups {
+			p.Groups[name][group] = policy(g.Tools)
+		}
+	}
+	return p
+}
+
+func block(t config.Tools) surface.Block {
+	b := surface.Block{
+		Policy: policy(t.Rule), ByProvider: map[string]surface.Policy{}, BySender: map[string]surface.Policy{},
+		Subagents: surface.Policy{Allow: t.Subagents.Allow, Deny: t.Subagents.Deny},
+	}
+	for name, r := range t.ByProvider {
+		b.ByProvider[name] = policy(r)
+	}
+	for name, r := range t.BySender {
+		b.BySender[name] = policy(r)
+	}
+	return b
+}
+
+func policy(r config.Rule) surface.Policy {
+	return surface.Policy{Profile: r.Profile, Allow: r.Allow, AlsoAllow: r.AlsoAllow, Deny: r.Deny}
+}
