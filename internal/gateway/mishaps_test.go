@@ -3,11 +3,19 @@ package gateway_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/fakellm"
+	"github.com/goclaw/goclaw/internal/gateway"
 )
 
 // What a person says to a going run stays in the history, however it ends.
@@ -148,5 +156,45 @@ func TestATurnStaysWithWhoeverAnswered(t *testing.T) {
 				t.Errorf("then %q answers (%s)", next.text, next.end.Text)
 			}
 		})
+	}
+}
+
+// A run that is stopped while a local Ollama is looked for decides nothing for
+// the runs after it.
+func TestAStoppedSearchForAModelIsForgotten(t *testing.T) {
+	t.Parallel()
+	model := fakellm.New(fakellm.Script{Answers: []fakellm.Answer{fakellm.Text("from Ollama")}})
+	asked := make(chan struct{}, 1)
+	var once sync.Once
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		once.Do(func() {
+			asked <- struct{}{}
+			<-q.Context().Done()
+		})
+		model.ServeHTTP(w, q)
+	}))
+	t.Cleanup(server.Close)
+	home := t.TempDir()
+	text := fmt.Sprintf("ai: {providers: {ollama: {base_url: %q, model: fake-model}}}\n", server.URL+"/v1")
+	if err := os.WriteFile(filepath.Join(home, "config.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.Open(t.Context(), gateway.Options{
+		Home: home, Environ: config.EnvironOf(), AllowDemo: true,
+		Log: func(config.Log) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{Gateway: g, t: t, home: home}
+	t.Cleanup(r.close)
+	going := r.start(admin("s", "hello"))
+	<-asked
+	going.Stop()
+	if got := r.watch(going); got.end.End.Status != agent.Stopped {
+		t.Errorf("the run ended %s", got.end.End.Status)
+	}
+	if got := r.say("s", "hello again"); got.text != "from Ollama" {
+		t.Errorf("the next run is answered %q (%s)", got.text, got.end.Text)
 	}
 }

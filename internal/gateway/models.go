@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -178,13 +179,14 @@ func (a *agentModels) fallback() (list, skipped []string) {
 }
 
 // choice is the agent's own model. A failure is not remembered: a key or an
-// Ollama may come.
+// Ollama may come. Nor is what was chosen for a run that was stopped meanwhile,
+// since an Ollama that had no time to answer counts as not there.
 func (a *agentModels) choice(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.chosen == "" {
 		c, err := a.choose(ctx, a.agent, "", true)
-		if err != nil {
+		if err := errors.Join(err, ctx.Err()); err != nil {
 			return "", err
 		}
 		a.chosen = c.Provider + "/" + c.Model

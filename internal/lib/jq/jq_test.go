@@ -424,7 +424,8 @@ func same(t interface {
 	Helper()
 	Fatalf(string, ...any)
 	Context() context.Context
-}, query, input string, most int) {
+}, query, input string, most int,
+) {
 	t.Helper()
 	tree, err := gojq.Parse(query)
 	if err != nil {
