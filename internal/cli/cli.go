@@ -143,14 +143,21 @@ func (a *app) root() *cobra.Command {
 		Short: "A self-hosted gateway for AI agents",
 		Long: "GoClaw runs AI agents on your own machine: each with a workspace, a model, tools and rules.\n" +
 			"Begin with:  goclaw run \"What is in my workspace?\"",
-		Version:           buildVersion(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Args:              noWord,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkFlags() },
-		RunE:              help,
 	}
-	root.SetVersionTemplate(versionLine() + "\n")
+	// A template of cobra's for this would make the linker keep every exported
+	// method there is, a tenth of the program.
+	version := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version {
+			_, err := fmt.Fprintln(a.Out, versionLine())
+			return err
+		}
+		return help(cmd, args)
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		hint := ""
 		if cmd.Name() == "set" && strings.Contains(err.Error(), "shorthand") {
