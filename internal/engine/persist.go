@@ -75,7 +75,6 @@ func digest(status tool.Status, content []llm.Part) string {
 		add(p.Text)
 		if p.Media != nil {
 			add(p.Media.MIME)
-			add(p.Media.Blob)
 			h.Write(p.Media.Data)
 		}
 	}

@@ -56,12 +56,10 @@ type Opaque struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// Media is an image or a file. Either Data or Blob is set: stored messages
-// name a blob, requests carry the bytes.
+// Media is an image or a file.
 type Media struct {
 	MIME string `json:"mime"`
 	Name string `json:"name,omitempty"`
-	Blob string `json:"blob,omitempty"`
 	Data []byte `json:"data,omitempty"`
 }
 
