@@ -110,7 +110,7 @@ func full(number int, id string) *agent.Round {
 			},
 			{
 				Call: calls[1], Tool: "calc", Status: tool.Invalid, Step: "arguments",
-				Content: []llm.Part{llm.Text("the arguments were cut"), {Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Blob: "b1"}}},
+				Content: []llm.Part{llm.Text("the arguments were cut"), {Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Data: []byte("png")}}},
 				Refusal: &tool.Refusal{Step: "arguments", Rule: "cut", Reason: "It was cut.", Allowed: "Say it again."},
 				Started: at(3), Ended: at(3),
 			},
