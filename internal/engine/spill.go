@@ -8,6 +8,7 @@ import (
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/lib/visible"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // shower turns results into what the model sees.
@@ -23,7 +24,8 @@ func (s shower) show(ctx context.Context, inv *invocation) bool {
 		inv.out.Content = visibly(inv.out.Content)
 		return true
 	}
-	inv.shown = s.spiller.Show(ctx, inv.surface.Scope, inv.out, inv.entry.Def.KeepResult)
+	_, readable := tool.Find(inv.surface.Permitted, spill.ReadOutput)
+	inv.shown = s.spiller.Show(ctx, inv.surface.Scope, inv.out, spill.How{Keep: inv.entry.Def.KeepResult, Sealed: !readable})
 	return true
 }
 

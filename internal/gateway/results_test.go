@@ -232,3 +232,18 @@ func TestTheResultsOfOneStepFitTogether(t *testing.T) {
 		t.Errorf("the results of one step are %d characters together", sum)
 	}
 }
+
+func TestAPreviewSendsNobodyWhereTheyMayNotGo(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "tools: {deny: [read_output]}\n", reads("f"), fakellm.Text("ok"))
+	if _, err := r.Agent(""); err != nil {
+		t.Fatal(err)
+	}
+	r.write("f", strings.Repeat("long ", 3000))
+	r.say("s", "read it")
+	got := r.results(2)[0].text()
+	if strings.Contains(got, "call the SEPARATE") {
+		t.Errorf("the model is sent to a tool that it may not use: %s", got[len(got)-300:])
+	}
+	mustContain(t, "the preview", got, "not permitted", "less at a time")
+}

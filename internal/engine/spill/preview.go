@@ -15,6 +15,9 @@ type Doc struct {
 	Type  Type
 	Lines int
 	Chars int // code points; a byte that is no UTF-8 counts as one
+
+	// Sealed says that whoever reads the preview can't read on by the ref.
+	Sealed bool
 }
 
 // Describe finds out what text is.
@@ -96,6 +99,9 @@ func (d Doc) body(p *page) bool {
 func (d Doc) closing() string {
 	if d.Ref == "" {
 		return "The rest could not be kept. To see it, make the call again so that it returns less at a time."
+	}
+	if d.Sealed {
+		return "The rest can't be read here: read_output is not permitted. To see more, make the call again so that it returns less at a time."
 	}
 	example := `mode: "search", query: "..."`
 	switch d.Type {

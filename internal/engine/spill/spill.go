@@ -87,11 +87,17 @@ type Shown struct {
 	preview bool   // the content is a preview
 }
 
+// How says what is particular about the results of a call.
+type How struct {
+	Keep   bool // under a ref, however small the result is
+	Sealed bool // the run may not use read_output, so a preview doesn't send the model there
+}
+
 // Show makes o.Content what the model sees: hidden characters visible, an empty
 // result a word, a result over the limit a preview. Images and files stay. With
-// keep the result is kept under a ref however small it is, and shown whole
+// how.Keep the result is kept under a ref however small it is, and shown whole
 // where it fits. When it is kept, o.Ref, o.Type and o.Chars tell.
-func (s *Spiller) Show(ctx context.Context, scope tool.Scope, o *tool.Outcome, keep bool) Shown {
+func (s *Spiller) Show(ctx context.Context, scope tool.Scope, o *tool.Outcome, how How) Shown {
 	sh := Shown{outcome: o, text: llm.JoinText(o.Content)}
 	if strings.TrimSpace(sh.text) == "" {
 		s.showBlank(o, sh.text)
@@ -101,8 +107,9 @@ func (s *Spiller) Show(ctx context.Context, scope tool.Scope, o *tool.Outcome, k
 	}
 	sh.chars = visible.Count(sh.text)
 	over := sh.chars > s.opts.MaxResult && !readsBack(o)
-	if over || keep && !readsBack(o) {
+	if over || how.Keep && !readsBack(o) {
 		s.keep(ctx, scope, &sh)
+		sh.doc.Sealed = how.Sealed
 	}
 	switch {
 	case over:

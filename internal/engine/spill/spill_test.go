@@ -51,7 +51,7 @@ func outcome(name, text string) *tool.Outcome {
 // show shows one result and returns what the model sees.
 func (d *desk) show(name, text string, keep bool) (string, *tool.Outcome) {
 	o := outcome(name, text)
-	d.spiller.Show(context.Background(), d.scope, o, keep)
+	d.spiller.Show(context.Background(), d.scope, o, How{Keep: keep})
 	return llm.JoinText(o.Content), o
 }
 
@@ -63,7 +63,7 @@ func (d *desk) call(t *testing.T, scope tool.Scope, args string) (string, error)
 		return "", err
 	}
 	o := &tool.Outcome{Tool: ReadOutput, Content: res.Content}
-	d.spiller.Show(t.Context(), scope, o, false)
+	d.spiller.Show(t.Context(), scope, o, How{})
 	if o.Ref != "" {
 		t.Errorf("an answer of read_output was spilled")
 	}
@@ -262,7 +262,7 @@ func TestShowEmpty(t *testing.T) {
 	for _, tt := range tests {
 		for _, keep := range []bool{false, true} {
 			o := &tool.Outcome{Tool: "t", Content: tt.content}
-			d.spiller.Show(t.Context(), d.scope, o, keep)
+			d.spiller.Show(t.Context(), d.scope, o, How{Keep: keep})
 			if got := llm.JoinText(o.Content); got != tt.want || len(o.Content) != tt.parts {
 				t.Errorf("%v: %q in %d parts, want %q in %d", tt.content, got, len(o.Content), tt.want, tt.parts)
 			}
@@ -277,7 +277,7 @@ func TestShowKeepsOtherParts(t *testing.T) {
 	o := &tool.Outcome{Tool: "t", Content: []llm.Part{
 		image, {Kind: llm.KindText, Text: strings.Repeat("a", 5000), Origin: "web"}, image, llm.Text(strings.Repeat("b", 5000)),
 	}}
-	d.spiller.Show(t.Context(), d.scope, o, false)
+	d.spiller.Show(t.Context(), d.scope, o, How{})
 	if len(o.Content) != 3 || o.Content[0].Media == nil || o.Content[2].Media == nil || o.Content[1].Origin != "web" {
 		t.Errorf("the parts are %+v", o.Content)
 	}
@@ -286,7 +286,7 @@ func TestShowKeepsOtherParts(t *testing.T) {
 	}
 	content := []llm.Part{llm.Text("plain"), llm.Text("\x1b")}
 	o = &tool.Outcome{Tool: "t", Content: content}
-	d.spiller.Show(t.Context(), d.scope, o, false)
+	d.spiller.Show(t.Context(), d.scope, o, How{})
 	if o.Content[1].Text != "␛" || content[1].Text != "\x1b" {
 		t.Errorf("shown %q, and the caller's own parts are %q", o.Content[1].Text, content[1].Text)
 	}
@@ -362,7 +362,7 @@ func TestFit(t *testing.T) {
 				n = min(n, 7600)
 			}
 			o := outcome(name, strings.Repeat("word ", n/5)+strings.Repeat("x", n%5))
-			round = append(round, d.spiller.Show(context.Background(), d.scope, o, false))
+			round = append(round, d.spiller.Show(context.Background(), d.scope, o, How{}))
 			outcomes = append(outcomes, o)
 			before[i] = runes(llm.JoinText(o.Content))
 			sum += before[i]
@@ -405,7 +405,7 @@ func TestFitTakesTheLargestFirst(t *testing.T) {
 	var outcomes []*tool.Outcome
 	for _, n := range []int{7000, 7900, 7000, 7000, 7000} {
 		o := outcome("shell", strings.Repeat("a line of it\n", n/13))
-		round = append(round, d.spiller.Show(t.Context(), d.scope, o, false))
+		round = append(round, d.spiller.Show(t.Context(), d.scope, o, How{}))
 		outcomes = append(outcomes, o)
 	}
 	d.spiller.Fit(t.Context(), d.scope, round)
