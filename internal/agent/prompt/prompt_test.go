@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -150,6 +151,29 @@ func TestBuildTrimsToTheWindow(t *testing.T) {
 	known, facts, err := p.Build(t.Context(), turn, tool.Surface{Target: llm.Target{ContextWindow: 8000}}, messages)
 	if err != nil || len(known.Messages) != 1 || facts.Dropped != 1 || len(budgets) != 1 || budgets[0] < 4000 || budgets[0] > 7000 {
 		t.Errorf("with a window of 8000: %d messages, budgets %v, %v", len(known.Messages), budgets, err)
+	}
+}
+
+// Processes that start side by side on a fresh workspace all find it complete.
+func TestManySeedOneWorkspaceAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "workspace")
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				if err := prompt.SeedWorkspace(dir, prompt.Seed(i%2)); err != nil {
+					t.Error(err)
+				}
+				if b, err := os.ReadFile(filepath.Join(dir, "AGENTS.md")); err != nil || len(b) == 0 {
+					t.Errorf("AGENTS.md has %d bytes, %v", len(b), err)
+				}
+			})
+		}
+		wg.Wait()
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
+			t.Errorf("%v, %v", left, err)
+		}
 	}
 }
 

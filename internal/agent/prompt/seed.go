@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"bytes"
+	"crypto/rand"
 	"embed"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ func SeedWorkspace(dir string, how Seed) error {
 			return fmt.Errorf("seed the workspace: %w", err)
 		}
 		info, err := root.Lstat(s.name)
+		there := err == nil
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -60,22 +62,52 @@ func SeedWorkspace(dir string, how Seed) error {
 				continue
 			}
 		}
-		if err := writeFile(root, s.name, want); err != nil {
+		if err := writeFile(root, s.name, want, there); err != nil {
 			return fmt.Errorf("seed the workspace: %w", err)
 		}
 	}
 	return nil
 }
 
-// writeFile replaces name in one step, so that a crash leaves the old file or
-// the new one.
-func writeFile(root *os.Root, name string, data []byte) error {
-	tmp := "." + name + ".seed"
+// writeFile writes name in one step, so that a crash, and a process that does
+// the same at this moment, finds the old file or the new one. Without replace a
+// file that is there by then stays.
+func writeFile(root *os.Root, name string, data []byte, replace bool) error {
+	tmp := "." + name + "." + rand.Text() + ".seed"
 	if err := root.WriteFile(tmp, data, 0o644); err != nil {
+		return errors.Join(err, gone(root.Remove(tmp)))
+	}
+	if replace {
+		if err := root.Rename(tmp, name); err != nil {
+			return errors.Join(err, root.Remove(tmp))
+		}
+		return nil
+	}
+	err := root.Link(tmp, name)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		// Not every file system has links; then only the step is lost.
+		err = create(root, name, data)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return errors.Join(err, root.Remove(tmp))
+}
+
+// create writes a file that must not be there yet.
+func create(root *os.Root, name string, data []byte) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
 		return err
 	}
-	if err := root.Rename(tmp, name); err != nil {
-		return errors.Join(err, root.Remove(tmp))
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// gone is err, unless it says that there was nothing to remove.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
