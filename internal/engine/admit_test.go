@@ -33,7 +33,7 @@ func TestWhatModelsSend(t *testing.T) {
 			"cut by the output limit",
 			llm.ToolCall{ID: "1", Name: "file_write", Arguments: `{"path":"a.txt","content":"half`, Cut: true},
 			tool.Invalid, "",
-			[]string{"cut off by the output limit", "complete call again, in smaller pieces"},
+			[]string{"cut off before its arguments were complete", "complete call again, in smaller pieces"},
 		},
 		{
 			"cut by the output limit where the JSON happens to be whole",

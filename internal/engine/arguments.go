@@ -14,7 +14,7 @@ import (
 func arguments(_ context.Context, inv *invocation) bool {
 	call, name := &inv.out.Call, inv.entry.Def.Name
 	if call.Cut {
-		return inv.invalid(fmt.Sprintf("The call of %s was cut off by the output limit, so nothing ran. "+
+		return inv.invalid(fmt.Sprintf("The call of %s was cut off before its arguments were complete, most often by the output limit, so nothing ran. "+
 			"Send the complete call again, in smaller pieces if it is long.", name))
 	}
 	fixed, notes, err := inv.entry.Schema.Repair([]byte(call.Arguments))
