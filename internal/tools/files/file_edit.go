@@ -18,9 +18,9 @@ var fileEditDoc string
 
 type editIn struct {
 	Path string `json:"path"`
-	Old  string `json:"old" jsonschema:"exact text in the file"`
+	Old  string `json:"old"`
 	New  string `json:"new"`
-	All  bool   `json:"all,omitempty" jsonschema:"replace every occurrence"`
+	All  bool   `json:"all,omitempty"`
 }
 
 func (k kit) fileEdit() tool.Tool {

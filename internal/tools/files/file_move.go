@@ -14,7 +14,7 @@ var fileMoveDoc string
 
 type moveIn struct {
 	From string `json:"from"`
-	To   string `json:"to" jsonschema:"new name, or a folder to move into"`
+	To   string `json:"to"`
 }
 
 type moveDetails struct {

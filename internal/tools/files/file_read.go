@@ -21,7 +21,7 @@ var fileReadDoc string
 
 type readIn struct {
 	Path        string `json:"path"`
-	From        int    `json:"from,omitempty" jsonschema:"first line, counted from 1"`
+	From        int    `json:"from,omitempty" jsonschema:"first line, from 1"`
 	To          int    `json:"to,omitempty" jsonschema:"last line, included"`
 	LineNumbers bool   `json:"line_numbers,omitempty"`
 }

@@ -18,7 +18,7 @@ var fileWriteDoc string
 type writeIn struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
-	Attach  bool   `json:"attach,omitempty" jsonschema:"send the file to the person with the answer"`
+	Attach  bool   `json:"attach,omitempty" jsonschema:"send it to the person"`
 }
 
 // writeDetails tell of a change for people.
