@@ -82,11 +82,21 @@ type app struct {
 // Main runs the command line and returns the exit status.
 func Main(args []string, s Streams, plugins ...plugin.Plugin) int {
 	a := &app{Streams: s, env: config.FromEnviron(), plugins: plugins}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	// The second Ctrl-C ends the process, whatever it hangs in.
 	context.AfterFunc(ctx, stop)
 	return a.execute(ctx, args)
+}
+
+// endings are the signals that end a command politely: Ctrl-C, a request to
+// end, and a terminal that closes, unless that is ignored, as under nohup.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }
 
 // execute runs the command line; the end of ctx is Ctrl-C.
