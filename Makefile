@@ -5,10 +5,9 @@
 GO      ?= go
 MODULE  := github.com/goclaw/goclaw
 LDFLAGS := -s -w
-GREET   := Hello! What can you do here?
 
 .DEFAULT_GOAL := help
-.PHONY: help go-version build run test race fuzz lint fmt generate bench cover check clean
+.PHONY: help go-version build run test race fuzz lint fmt generate ui bench load cover check clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -24,8 +23,8 @@ build: go-version ## build bin/goclaw
 		-ldflags "$(LDFLAGS)$${version:+ -X $(MODULE)/internal/cli.version=$$version}" \
 		-o bin/goclaw ./cmd/goclaw
 
-run: build ## build and open a first turn, with the model your environment offers or the demo model
-	@bin/goclaw run --allow-demo "$(GREET)"
+run: build ## build and start the gateway, with the model your environment offers or the demo model; prints the link to its page
+	@exec bin/goclaw start --allow-demo
 
 test: ## run all tests; needs only Go, make and git
 	@GO="$(GO)" scripts/test
@@ -42,11 +41,17 @@ lint: go-version ## check format, vet and staticcheck, with and without the tag 
 fmt: go-version ## format the Go files
 	@GO="$(GO)" scripts/gofiles | GO="$(GO)" xargs -0 -r scripts/tool gofumpt -w
 
+ui: ## build the web UI anew into internal/gateway/web/dist; needs Node and npm
+	@scripts/ui build
+
 generate: go-version ## write generated files anew
 	@$(GO) generate ./...
 
 bench: go-version ## run benchmarks (PKGS, BENCH, COUNT, BENCHTIME), tell ratios, compare with the run before
 	@GO="$(GO)" scripts/bench $(PKGS)
+
+load: build ## measure a running gateway beside the floor (LOAD="-turns 100 -sessions 50")
+	@CGO_ENABLED=0 $(GO) run -trimpath ./scripts/load $(LOAD)
 
 cover: go-version ## write .cache/cover.html and print the total
 	@mkdir -p .cache
@@ -58,4 +63,4 @@ check: ## run the whole gate
 	@.ci/run
 
 clean: ## remove what these commands made; Go's caches stay
-	@rm -rf bin .cache
+	@rm -rf bin .cache ui/node_modules ui/tests/out

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"goclaw": func() { os.Exit(goclaw.Main()) },
+		"http":   func() { os.Exit(httpMain()) },
 	})
 }
 
@@ -31,8 +38,17 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Cmds:                commands(),
 		Condition: func(name string) (bool, error) {
-			if name == "testtools" {
+			switch name {
+			case "testtools":
 				return testTools, nil
+			case "ipv6":
+				l, err := net.Listen("tcp", "[::1]:0")
+				if err != nil {
+					return false, nil
+				}
+				return true, l.Close()
+			case "terminal":
+				return terminals, nil
 			}
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
@@ -47,6 +63,7 @@ func TestScripts(t *testing.T) {
 
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := fakellm.Commands()
+	terminalCommands(cmds)
 	// setup SCRIPT.json: serve the script and configure it as the provider.
 	cmds["setup"] = func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 1 {
@@ -62,14 +79,59 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 			ts.Fatalf("usage: until FILE")
 		}
 		file := ts.MkAbs(args[0])
-		for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-			if _, err := os.Stat(file); err == nil {
-				return
-			}
-			if time.Since(began) > time.Minute {
-				ts.Fatalf("%s is not written", args[0])
-			}
+		waitFor(ts, args[0]+" is written", func() bool {
+			_, err := os.Stat(file)
+			return err == nil
+		})
+	}
+	// stopped: wait until the gateway takes no more work. ready: until it does.
+	for name, want := range map[string]int{"stopped": http.StatusServiceUnavailable, "ready": http.StatusOK} {
+		cmds[name] = func(ts *testscript.TestScript, _ bool, _ []string) {
+			waitFor(ts, name, func() bool {
+				at, err := gatewayAt(ts.Getenv("GOCLAW_HOME"))
+				if err != nil {
+					return false
+				}
+				resp, err := http.Get("http://" + at + "/readyz")
+				if err != nil {
+					return false
+				}
+				ts.Check(resp.Body.Close())
+				return resp.StatusCode == want
+			})
 		}
+	}
+	// term: ask the gateway to end, as a service manager does.
+	cmds["term"] = func(ts *testscript.TestScript, _ bool, _ []string) {
+		var gateway struct{ PID int }
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(filepath.Join(ts.Getenv("GOCLAW_HOME"), "state", "gateway.json"))), &gateway))
+		process, err := os.FindProcess(gateway.PID)
+		ts.Check(err)
+		ts.Check(process.Signal(syscall.SIGTERM))
+	}
+	// capture NAME PATTERN FILE: NAME becomes the first group of what matches.
+	cmds["capture"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 3 {
+			ts.Fatalf("usage: capture NAME PATTERN FILE")
+		}
+		m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile(args[2]))
+		if len(m) < 2 {
+			ts.Fatalf("%s holds nothing like %s", args[2], args[1])
+		}
+		ts.Setenv(args[0], m[1])
+	}
+	// taken GATEWAY.json: TAKEN becomes the address that stands there,
+	// MODEL_ADDRESS that of the model server.
+	cmds["taken"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: taken GATEWAY.json")
+		}
+		at, err := gatewayAt(filepath.Dir(filepath.Dir(ts.MkAbs(args[0]))))
+		ts.Check(err)
+		model, err := url.Parse(ts.Getenv("MODEL_URL"))
+		ts.Check(err)
+		ts.Setenv("TAKEN", at)
+		ts.Setenv("MODEL_ADDRESS", model.Host)
 	}
 	// extends A B: the request B repeats A's messages, and the same tools.
 	cmds["extends"] = func(ts *testscript.TestScript, neg bool, args []string) {
@@ -88,6 +150,26 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		}
 	}
 	return cmds
+}
+
+// waitFor waits until ok says so, at most a minute.
+func waitFor(ts *testscript.TestScript, what string, ok func() bool) {
+	for began := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			ts.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// gatewayAt is the address of the gateway of a home folder.
+func gatewayAt(home string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(home, "state", "gateway.json"))
+	if err != nil {
+		return "", err
+	}
+	var at struct{ Address string }
+	err = json.Unmarshal(data, &at)
+	return at.Address, err
 }
 
 func clip(s string) string { return s[:min(len(s), 80)] }

@@ -14,6 +14,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -36,9 +37,10 @@ type Agent struct {
 }
 
 // Models asks a model, whichever can answer: it picks the target, retries and
-// fails over. build is called once for each target that is tried, since the
-// surface and the prompt depend on it. used says that this turn has run a tool
-// already, so the target must not change any more.
+// fails over. build is called for each target that is tried, since the surface
+// and the prompt depend on it, and again before one is asked again that had
+// begun to answer, which was told by EventDropped. used says that this turn has
+// run a tool already, so the target must not change any more.
 type Models interface {
 	Stream(ctx context.Context, model string, used bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error]
 }
@@ -64,19 +66,26 @@ type Prompts interface {
 	Build(ctx context.Context, t Turn, sf tool.Surface, messages []llm.Message) (llm.Request, RequestFacts, error)
 }
 
-// History keeps threads. Each method stores durably before it returns.
+// History keeps threads. Each method stores durably, all or nothing, before it
+// returns.
 type History interface {
-	// Begin stores the person's message and returns the thread that it
-	// continues, message included.
+	// Begin stores the person's message, which so leaves the inbox if it waited
+	// there, and returns the thread that it continues, message included.
 	Begin(ctx context.Context, t Turn) (Thread, error)
-	// Called stores a reply and its open calls before any tool runs.
+	// Called stores a reply and its open calls before any tool runs, with what
+	// was spent on it, and takes what joined with the round out of the inbox.
 	Called(ctx context.Context, t Turn, r *Round) error
-	// Result stores the outcome of the call at index as it ends.
+	// Result stores the outcome of the call at index as it ends, while others
+	// are open.
 	Result(ctx context.Context, t Turn, r *Round, index int, o tool.Outcome) error
 	// Settled stores what the model is going to see of the round's outcomes,
-	// the effects and the state, in one transaction.
+	// which brings the result of the call that ended last, the effects and the
+	// state, in one transaction.
 	Settled(ctx context.Context, t Turn, r *Round) error
-	// End stores how the turn ended.
+	// Answered stores a round that calls nothing and, with it, how the turn
+	// ended: what Called, Settled and End do, in one transaction.
+	Answered(ctx context.Context, t Turn, r *Round, end End) error
+	// End stores how a turn ended whose last round is stored.
 	End(ctx context.Context, t Turn, end End) error
 }
 
@@ -85,6 +94,13 @@ type Watch interface {
 	// Before is asked before model call n (from 1) of the run; last is the
 	// round before it, nil at first.
 	Before(ctx context.Context, n int, last *Round) Directive
+	// Request is asked before a request of about so many bytes is made, and may
+	// lower its MaxOutput. What it says about that is told to whoever watches.
+	// With an [*OverBudget] the run ends politely without the request.
+	Request(ctx context.Context, req *llm.Request, bytes int) (notice string, err error)
+	// Spent is told what a request used that Request let pass; nil says that
+	// it used nothing.
+	Spent(s *Spent)
 }
 
 // Directive is what the brake wants of the loop.
@@ -92,8 +108,11 @@ type Directive struct {
 	// Messages join the thread before the next model call: what a person said
 	// meanwhile, or the host's word to the model.
 	Messages []llm.Message
+	// Joined are the ids under which the inbox keeps those of Messages that a
+	// person said; storing the round takes them out of it.
+	Joined []string
 	// NoTools makes the next call the last one: tools stay in the request, but
-	// may not be called.
+	// may not be called. If the model then says nothing, Reason is said.
 	NoTools bool
 	// Stop ends the run now, politely, with Reason for the person.
 	Stop   bool
@@ -109,6 +128,10 @@ type Turn struct {
 	Message llm.Message // the person's
 	Model   string      // "", provider or provider/model; empty means the configured default
 	Started time.Time
+
+	System string        // what an API client adds to the session context; empty for none
+	Seed   []llm.Message // what a new session begins with, before Message; nil for nothing
+	Fresh  bool          // a model is to answer, not the cache of answers
 }
 
 // Thread is a session's conversation as the next request needs it.
@@ -123,11 +146,18 @@ type Thread struct {
 type Round struct {
 	Number   int           // within the session, from 1
 	Before   []llm.Message // what joined the thread just before this call
+	Joined   []string      // ids of the messages of Before that the inbox kept until now
 	Reply    llm.Reply     // ids of calls are unique within the session
 	Calls    []llm.ToolCall
 	Outcomes []tool.Outcome // one per call, in order
 	State    tool.State     // after the round's effects
 	Request  RequestFacts
+	// Spent are the model calls that were made for it: that which gave the
+	// reply, and before it those whose answers were not used.
+	Spent []Spent
+
+	Attempts  []llm.Attempt // calls for it that failed, in order
+	Retracted int           // how often text that had been shown was taken back
 
 	Started    time.Time // the model was asked
 	FirstToken time.Time // its first delta came; zero when none did
@@ -164,14 +194,18 @@ const (
 	Failed      Status = "failed"
 	Stopped     Status = "stopped"
 	Limited     Status = "limited"     // done, but only because a limit was reached
-	Interrupted Status = "interrupted" // the process died
+	Interrupted Status = "interrupted" // the process died, or had to end before the turn did
 )
+
+// ErrInterrupted, as the cause for which a run's context ends, makes its turn
+// end as [Interrupted] and not as [Stopped]: its host ended it, not its person.
+var ErrInterrupted = errors.New("the gateway stops")
 
 // End is how a turn ended.
 type End struct {
 	Status Status
-	Error  string // one sentence for the person; only when Failed
-	Usage  llm.Usage
+	Error  string  // one sentence for the person; only when Failed
+	Spent  []Spent // model calls that belong to no stored round
 	Rounds int
 	Time   time.Time
 }

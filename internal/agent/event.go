@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/llm"
@@ -22,8 +23,8 @@ const (
 	ToolStarted    EventType = "tool_started"       // Tool
 	ToolProgress   EventType = "tool_progress"      // Tool, Text
 	ToolFinished   EventType = "tool_finished"      // Tool with Outcome
-	Notice         EventType = "notice"             // Kind, Text
-	Attachment     EventType = "attachment"         // Ref
+	Notice         EventType = "notice"             // Kind, Text, Attempt
+	Attachment     EventType = "attachment"         // Ref; Media when a model made it
 	RunFinished    EventType = "run_finished"       // Text (the whole answer), End
 	RunFailed      EventType = "run_failed"         // Text (what went wrong and what to do), End
 )
@@ -35,16 +36,20 @@ type Event struct {
 	Run     string    `json:"run"`
 	Session string    `json:"session"`
 	Agent   string    `json:"agent,omitempty"`
-	Seq     int       `json:"seq"` // from 1, without gaps within a run
+	Seq     int       `json:"seq"` // rises within a run; chunks that come as one have the number of the last
 	Time    time.Time `json:"time"`
 
 	Text    string        `json:"text,omitempty"`
-	Kind    string        `json:"kind,omitempty"` // of a notice: retry, failover, limit, guard, approval, …
-	Ref     string        `json:"ref,omitempty"`
+	Kind    string        `json:"kind,omitempty"` // of a notice: retry, failover, cooldown, fallback, compaction, limit, guard, approval, queued, steered, joined, parked, …
+	Ref     string        `json:"ref,omitempty"`  // of an attachment: its ref, or where it stands among the media of its turn; of a notice steered or joined: the other run's id
 	Target  *llm.Target   `json:"target,omitempty"`
 	Request *RequestFacts `json:"request,omitempty"`
 	Tool    *ToolEvent    `json:"tool,omitempty"`
+	Media   *Made         `json:"media,omitempty"`
 	End     *RunEnd       `json:"end,omitempty"`
+	// Attempt is the model call that failed which a notice is about, or with
+	// which a run did.
+	Attempt *llm.Attempt `json:"attempt,omitempty"`
 }
 
 // ToolEvent tells of one call.
@@ -56,11 +61,40 @@ type ToolEvent struct {
 	Outcome *tool.Outcome   `json:"outcome,omitempty"`
 }
 
+// Made is an image or a file that a model made.
+type Made struct {
+	Name string `json:"name,omitempty"`
+	MIME string `json:"mime"`
+	Size int    `json:"size"` // bytes
+	Data []byte `json:"-"`    // for those who show the run in its own process
+}
+
+// Attachments are the events that tell what the model made in r, which is
+// stored.
+func (r *Round) Attachments() []Event {
+	var list []Event
+	for _, p := range r.Reply.Message.Parts {
+		if p.Kind != llm.KindMedia || p.Media == nil {
+			continue
+		}
+		m := &Made{Name: p.Media.Name, MIME: p.Media.MIME, Size: max(len(p.Media.Data), p.Media.Size), Data: p.Media.Data}
+		list = append(list, Event{Type: Attachment, Ref: fmt.Sprintf("reply:%d:%d", r.Number, len(list)), Media: m})
+	}
+	return list
+}
+
 // RunEnd is how a run ended.
 type RunEnd struct {
 	Status Status    `json:"status"`
 	Rounds int       `json:"rounds"`
 	Usage  llm.Usage `json:"usage"`
+	// Cut is length or filter when the answer is not all the model had to say.
+	Cut llm.Finish `json:"cut,omitempty"`
+	// Cached says that the answer was given to an equal request before, and no
+	// model was asked.
+	Cached bool `json:"cached,omitempty"`
 	// USD is what the run's model calls cost; nil when a price is unknown.
 	USD *float64 `json:"usd,omitempty"`
+	// Err is why the run failed, for the log of the process; nil when it did not.
+	Err error `json:"-"`
 }

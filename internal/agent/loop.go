@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -15,8 +16,9 @@ import (
 // the consumer breaks out, which stops the run.
 //
 // The turn's history is valid whatever happens: a reply is stored with its
-// open calls before any of them runs, each result as it ends, and the rest of
-// the round in one transaction.
+// open calls before any of them runs, each result as it ends, the last one
+// together with the rest of the round, and a reply that calls nothing together
+// with the end of the turn. Nobody is told of a result before it is stored.
 func (a *Agent) ProcessStream(ctx context.Context, t Turn) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		ctx, stop := context.WithCancel(ctx)
@@ -32,24 +34,30 @@ func (l *loop) answer() error {
 	if err := l.begin(); err != nil {
 		return err
 	}
-	watch := l.Watch(l.turn)
+	l.watch = l.Watch(l.turn)
 	var last *Round
 	for n := 1; ; n++ {
-		d := watch.Before(l.ctx, n, last)
+		d := l.watch.Before(l.ctx, n, last)
 		if d.Notice != "" {
 			l.emit(Event{Type: Notice, Kind: d.NoticeKind, Text: d.Notice})
 		}
 		if d.Stop {
-			return l.say(d)
+			l.say(d, "")
+			return nil
 		}
 		r, sf, err := l.ask(d)
-		if err != nil {
+		if r == nil {
 			return err
 		}
 		l.limited = l.limited || d.NoTools
 		if len(r.Calls) == 0 {
-			return l.settle(r)
+			l.close(r)
+			return nil
 		}
+		if err := l.called(r); err != nil {
+			return err
+		}
+		l.attach(r)
 		if err := l.work(r, sf); err != nil {
 			return err
 		}
@@ -72,6 +80,7 @@ func (l *loop) begin() error {
 type loop struct {
 	*Agent
 	turn  Turn
+	watch Watch
 	ctx   context.Context // the run's: ended by the caller, a break or finish
 	stop  context.CancelFunc
 	yield func(Event) bool
@@ -79,15 +88,17 @@ type loop struct {
 	seq   int
 
 	thread  Thread
-	used    bool   // a tool ran in this turn
-	model   string // who is asked: as the turn says, then whoever answered
-	limited bool   // the last call was forced by a limit
-	window  int    // tokens; what a target that found the thread too long is taken to hold
-	text    string // the answer so far: text of the last reply
+	used    bool         // a tool ran in this turn
+	model   string       // who is asked: as the turn says, then whoever answered
+	limited bool         // the last call was forced by a limit
+	window  int          // tokens; what a target that found the thread too long is taken to hold
+	text    string       // the answer so far: text of the last reply
+	last    *Round       // calls nothing; to be stored with the end of the turn
+	gaveUp  *llm.Attempt // with which the model call of this round failed
 	rounds  int
-	usage   llm.Usage
-	usd     float64
-	unknown bool // the price of some call
+	spent   []Spent // by all model calls so far
+	stored  int     // how many of them are in the history
+	open    bool    // a request is under way whose use is not known yet
 	// unstored says that something is not in the history although it happened:
 	// that is a failure, also of a run that was stopped.
 	unstored bool
@@ -106,54 +117,100 @@ func (l *loop) emit(e Event) {
 	}
 }
 
-// finish stores how the turn ended and tells it.
+// finish stores how the turn ended, with its last round if that is still to be
+// stored, and tells it.
 func (l *loop) finish(err error) {
-	end := End{Status: Done, Usage: l.usage, Rounds: l.rounds, Time: l.Now()}
+	end := l.ending(err)
+	if l.last != nil {
+		l.last.Ended = end.Time
+		if failed := l.History.Answered(l.keep(), l.turn, l.last, end); failed != nil {
+			l.last, l.unstored = nil, true
+			l.rounds--
+			err = errors.Join(err, failed)
+			end = l.ending(err)
+		}
+	}
+	if l.last == nil {
+		if failed := l.History.End(l.keep(), l.turn, end); failed != nil {
+			words := Advice(failed)
+			if end.Status == Failed {
+				words = end.Error + " And " + words
+			}
+			end.Status, end.Error = Failed, words
+			err = errors.Join(err, failed)
+		}
+	}
+	usage, usd := Sum(l.spent)
+	e := Event{Type: RunFinished, Text: l.text, End: &RunEnd{Status: end.Status, Rounds: end.Rounds, Usage: usage}}
+	if l.last != nil {
+		l.attach(l.last)
+		e.End.Cached = l.last.Reply.Cached
+		if l.last.Reply.Finish.Cuts() {
+			e.End.Cut = l.last.Reply.Finish
+		}
+	}
+	if l.Cost != nil {
+		e.End.USD = usd
+	}
+	if end.Status == Failed {
+		e.Type, e.Text, e.End.Err, e.Attempt = RunFailed, end.Error, err, l.gaveUp
+	}
+	l.emit(e)
+}
+
+// attach tells what the model made in r, which is stored.
+func (l *loop) attach(r *Round) {
+	for _, e := range r.Attachments() {
+		l.emit(e)
+	}
+}
+
+// ending is how the turn ends after err.
+func (l *loop) ending(err error) End {
+	end := End{Status: Done, Rounds: l.rounds, Time: l.Now()}
+	if l.last == nil {
+		end.Spent = l.spent[l.stored:]
+	}
 	switch {
 	case err != nil && l.ctx.Err() != nil && !l.unstored:
 		end.Status = Stopped
+		if errors.Is(context.Cause(l.ctx), ErrInterrupted) {
+			end.Status = Interrupted
+		}
 	case err != nil:
 		end.Status, end.Error = Failed, Advice(err)
 	case l.limited:
 		end.Status = Limited
 	}
-	if err := l.History.End(l.keep(), l.turn, end); err != nil {
-		words := Advice(err)
-		if end.Status == Failed {
-			words = end.Error + " And " + words
-		}
-		end.Status, end.Error = Failed, words
-	}
-	e := Event{Type: RunFinished, Text: l.text, End: &RunEnd{Status: end.Status, Rounds: end.Rounds, Usage: end.Usage}}
-	if !l.unknown && l.Cost != nil {
-		e.End.USD = &l.usd
-	}
-	if end.Status == Failed {
-		e.Type, e.Text = RunFailed, end.Error
-	}
-	l.emit(e)
+	return end
 }
 
 // keep is the context for what must be stored even though the run was stopped.
 func (l *loop) keep() context.Context { return context.WithoutCancel(l.ctx) }
 
 // say ends the turn with the brake's words, which become part of the history
-// behind what a person said meanwhile.
-func (l *loop) say(d Directive) error {
-	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Started: l.Now(), State: l.thread.State}
-	r.Reply = llm.Reply{Message: llm.AssistantMessage(d.Reason), Finish: llm.FinishHost}
+// behind what a person said meanwhile and what a model had said already.
+func (l *loop) say(d Directive, said string) {
+	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Joined: d.Joined, Started: l.Now(), State: l.thread.State}
+	if said != "" {
+		said += "\n\n"
+		d.Reason = "\n\n" + d.Reason
+	}
+	r.Reply = llm.Reply{Message: llm.AssistantMessage(said + strings.TrimSpace(d.Reason)), Finish: llm.FinishHost}
 	r.Replied = r.Started
 	l.limited = true
-	if err := l.called(r); err != nil {
-		return err
-	}
 	l.emit(Event{Type: TokenChunk, Text: d.Reason})
-	return l.settle(r)
+	l.close(r)
 }
 
-// work runs the calls of r and stores their results.
+// work runs the calls of r and stores their results. That of the call which
+// ends last is stored with the end of the round: nothing but the fitting of
+// results to each other lies in between, and what is stored so can't be half of
+// a round. Until then it isn't told to anybody either.
 func (l *loop) work(r *Round, sf tool.Surface) error {
 	var failed error
+	var last Event
+	open := len(r.Calls)
 	r.Outcomes = l.Toolbox.Execute(l.ctx, sf, r.Calls, func(e tool.Event) {
 		te := &ToolEvent{ID: r.Calls[e.Index].ID, Name: r.Calls[e.Index].Name, Index: e.Index, Outcome: e.Outcome}
 		switch e.Type {
@@ -163,24 +220,35 @@ func (l *loop) work(r *Round, sf tool.Surface) error {
 		case tool.Progress:
 			l.emit(Event{Type: ToolProgress, Tool: te, Text: e.Text})
 		case tool.Finished:
+			te.Name, te.Args = e.Outcome.Tool, e.Outcome.Args
+			ended := Event{Type: ToolFinished, Tool: te}
+			if open--; open == 0 {
+				last = ended
+				return
+			}
 			if err := l.History.Result(l.keep(), l.turn, r, e.Index, *e.Outcome); err != nil {
 				failed, l.unstored = errors.Join(failed, err), true
 			}
-			te.Name, te.Args = e.Outcome.Tool, e.Outcome.Args
-			l.emit(Event{Type: ToolFinished, Tool: te})
+			l.emit(ended)
 		}
 	})
 	for _, o := range r.Outcomes {
 		l.used = l.used || o.Ran()
 		r.State = r.State.Apply(o.Effects...)
+	}
+	failed = errors.Join(failed, l.settle(r))
+	if last.Tool != nil {
+		l.emit(last)
+	}
+	for _, o := range r.Outcomes {
 		for _, e := range o.Effects {
 			if e.Kind == tool.Attached {
 				l.emit(Event{Type: Attachment, Ref: e.Key})
 			}
 		}
 	}
-	if err := errors.Join(failed, l.settle(r)); err != nil {
-		return err
+	if failed != nil {
+		return failed
 	}
 	return l.ctx.Err()
 }

@@ -134,6 +134,13 @@ func (h *history) Settled(_ context.Context, _ agent.Turn, r *agent.Round) error
 	return h.note("settled %d", r.Number)
 }
 
+func (h *history) Answered(ctx context.Context, t agent.Turn, r *agent.Round, e agent.End) error {
+	err := h.Called(ctx, t, r)
+	h.log[len(h.log)-1] = strings.Replace(h.log[len(h.log)-1], "called", "answered "+string(e.Status), 1)
+	h.end = e
+	return err
+}
+
 func (h *history) End(_ context.Context, _ agent.Turn, e agent.End) error {
 	h.end = e
 	return h.note("end %s", e.Status)
@@ -179,7 +186,7 @@ func TestATurnStoresEachStepBeforeTheNext(t *testing.T) {
 	events := slices.Collect(loop(m, b, h, agent.Limits{Rounds: 5}).ProcessStream(t.Context(), turn("hi")))
 
 	want := []string{
-		"begin", `called 1 "looking" 2`, "result 1.0 ok", "result 1.1 ok", "settled 1", `called 2 "done" 0`, "settled 2", "end done",
+		"begin", `called 1 "looking" 2`, "result 1.0 ok", "settled 1", `answered done 2 "done" 0`,
 	}
 	if d := cmp.Diff(want, h.log); d != "" {
 		t.Errorf("stored (-want +got):\n%s", d)
@@ -209,6 +216,62 @@ func TestATurnStoresEachStepBeforeTheNext(t *testing.T) {
 	if m.used[0] || !m.used[1] {
 		t.Errorf("used is %v, want false, true", m.used)
 	}
+	if !m.requests[0].Reuse || m.requests[1].Reuse {
+		t.Error("the first call of a turn may be answered from the cache, and no other")
+	}
+}
+
+func TestAFreshTurnIsAnsweredByAModel(t *testing.T) {
+	t.Parallel()
+	m := &script{answers: []func(context.Context, func(llm.Event, error) bool){says("hi")}}
+	fresh := turn("hi")
+	fresh.Fresh = true
+	for range loop(m, toolbox{}, &history{}, agent.Limits{}).ProcessStream(t.Context(), fresh) {
+	}
+	if m.requests[0].Reuse {
+		t.Error("its request may be answered from the cache")
+	}
+}
+
+// What the cache answers has used nothing and costs nothing, and says so.
+func TestAnAnswerFromTheCacheIsMarked(t *testing.T) {
+	t.Parallel()
+	m := &script{answers: []func(context.Context, func(llm.Event, error) bool){
+		func(_ context.Context, yield func(llm.Event, error) bool) {
+			yield(llm.Event{Type: llm.EventDone, Reply: &llm.Reply{Message: llm.AssistantMessage("hi"), Finish: llm.FinishStop, Cached: true}}, nil)
+		},
+	}}
+	events := slices.Collect(loop(m, toolbox{}, &history{}, agent.Limits{}).ProcessStream(t.Context(), turn("hi")))
+	end := events[len(events)-1].End
+	if !end.Cached || end.USD == nil || *end.USD != 0 || end.Usage != (llm.Usage{}) {
+		t.Errorf("the end is %+v", end)
+	}
+}
+
+// What a viewer has seen of a call is in the history: no result is told before
+// it is stored, also not the last one, which is stored with its round.
+func TestNobodyIsToldOfAResultBeforeItIsStored(t *testing.T) {
+	t.Parallel()
+	one := func() (string, []tool.Effect) { return "1", []tool.Effect{{Kind: tool.Attached, Key: "ref"}} }
+	m := &script{answers: []func(context.Context, func(llm.Event, error) bool){
+		says("", call("a", "one", "{}"), call("b", "one", "{}")), says("", call("c", "one", "{}")), says("done"),
+	}}
+	h := &history{}
+	for e := range loop(m, toolbox{"one": one}, h, agent.Limits{}).ProcessStream(t.Context(), turn("hi")) {
+		switch e.Type {
+		case agent.ToolFinished:
+			h.log = append(h.log, "told "+e.Tool.ID)
+		case agent.Attachment, agent.RunFinished:
+			h.log = append(h.log, string(e.Type))
+		}
+	}
+	want := []string{
+		"begin", `called 1 "" 2`, "result 1.0 ok", "told a", "settled 1", "told b", "attachment", "attachment",
+		`called 2 "" 1`, "settled 2", "told c", "attachment", `answered done 3 "done" 0`, "run_finished",
+	}
+	if d := cmp.Diff(want, h.log); d != "" {
+		t.Errorf("stored and told (-want +got):\n%s", d)
+	}
 }
 
 func TestTheLastCallAtTheLimitForbidsTools(t *testing.T) {
@@ -227,7 +290,7 @@ func TestTheLastCallAtTheLimitForbidsTools(t *testing.T) {
 	if m := last[len(last)-1]; m.Role != llm.User || m.Parts[0].Kind != llm.KindContext || !strings.Contains(m.Parts[0].Text, "limit of 2") {
 		t.Errorf("the model is told %+v", m)
 	}
-	if h.end.Status != agent.Limited || !strings.Contains(strings.Join(h.log, "\n"), `called 3 "what I have" 0`) {
+	if h.end.Status != agent.Limited || !strings.Contains(strings.Join(h.log, "\n"), `answered limited 3 "what I have" 0`) {
 		t.Errorf("stored %q", h.log)
 	}
 	if !strings.Contains(types(events), "notice") {
@@ -299,7 +362,7 @@ func TestStoppingKeepsWhatWasSeen(t *testing.T) {
 		}}
 		h := &history{}
 		events := slices.Collect(loop(m, nil, h, agent.Limits{}).ProcessStream(ctx, turn("hi")))
-		if d := cmp.Diff([]string{"begin", `called 1 "half an ans" 0`, "settled 1", "end stopped"}, h.log); d != "" {
+		if d := cmp.Diff([]string{"begin", `answered stopped 1 "half an ans" 0`}, h.log); d != "" {
 			t.Errorf("stored (-want +got):\n%s", d)
 		}
 		if e := events[len(events)-1]; e.Type != agent.RunFinished || e.End.Status != agent.Stopped || e.End.USD != nil {
@@ -317,7 +380,7 @@ func TestStoppingKeepsWhatWasSeen(t *testing.T) {
 				cancel()
 			}
 		}
-		if d := cmp.Diff([]string{"begin", `called 1 "" 1`, "result 1.0 cancelled", "settled 1", "end stopped"}, h.log); d != "" {
+		if d := cmp.Diff([]string{"begin", `called 1 "" 1`, "settled 1", "end stopped"}, h.log); d != "" {
 			t.Errorf("stored (-want +got):\n%s", d)
 		}
 	})
@@ -330,7 +393,7 @@ func TestStoppingKeepsWhatWasSeen(t *testing.T) {
 				break
 			}
 		}
-		if h.log[len(h.log)-1] != "end stopped" {
+		if !strings.HasPrefix(h.log[len(h.log)-1], "answered stopped") {
 			t.Errorf("stored %q", h.log)
 		}
 	})
@@ -353,6 +416,37 @@ func TestAFailureIsAnEventWithAdvice(t *testing.T) {
 	}
 }
 
+// Who is told to check the connection has one that may be broken.
+func TestAdviceFitsWhatHappened(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		checks bool
+	}{{0, true}, {500, false}, {502, false}} {
+		words := agent.Advice(&llm.Error{Class: llm.ClassNetwork, Target: llm.Target{Provider: "openai"}, Status: c.status, Message: "oops"})
+		if strings.Contains(words, "the connection") != c.checks || !strings.Contains(words, "go on") || !strings.HasPrefix(words, "openai: oops") {
+			t.Errorf("HTTP status %d: %s", c.status, words)
+		}
+	}
+}
+
+// Who else was asked before is told, each once.
+func TestAdviceTellsWhoWasAskedBefore(t *testing.T) {
+	t.Parallel()
+	failed := func(provider, message string) llm.Attempt {
+		return llm.Attempt{Target: llm.Target{Provider: provider, Model: "m"}, Message: message}
+	}
+	words := agent.Advice(&llm.Error{
+		Class: llm.ClassAuth, Target: llm.Target{Provider: "c", Model: "m", Vendor: "openai"}, Status: 401, Message: "no such key",
+		Before: []llm.Attempt{failed("a", "busy"), failed("a", "still busy."), failed("b", "no quota"), failed("c", "empty")},
+	})
+	want := "c: no such key (HTTP 401). Check the key: ai.providers.c.api_key in config.yaml, or the provider's environment variable. " +
+		"Before that: a/m: still busy; b/m: no quota."
+	if words != want {
+		t.Errorf("%s", words)
+	}
+}
+
 // What a person says while the run goes on stands nowhere but in the round that
 // takes it in, so that round is stored however it ends.
 func TestWhatIsSaidMeanwhileIsNeverLost(t *testing.T) {
@@ -367,19 +461,19 @@ func TestWhatIsSaidMeanwhileIsNeverLost(t *testing.T) {
 		said    int // asked so often for what was said, it is told
 		want    string
 	}{
-		"the model call fails":   {[]func(context.Context, func(llm.Event, error) bool){same, fails}, agent.Limits{}, 1, `called 2 "" 0 after "and this"`},
-		"the guard ends the run": {[]func(context.Context, func(llm.Event, error) bool){same, same}, agent.Limits{Stop: 2}, 2, `called 3 "I stopped`},
-		"the limit ends the run": {[]func(context.Context, func(llm.Event, error) bool){same, says("so far")}, agent.Limits{Rounds: 1}, 1, `called 2 "so far" 0 after "and this`},
-		"the model answers":      {[]func(context.Context, func(llm.Event, error) bool){same, says("done")}, agent.Limits{}, 1, `called 2 "done" 0 after "and this"`},
+		"the model call fails":   {[]func(context.Context, func(llm.Event, error) bool){same, fails}, agent.Limits{}, 1, `answered failed 2 "" 0 after "and this"`},
+		"the guard ends the run": {[]func(context.Context, func(llm.Event, error) bool){same, same}, agent.Limits{Stop: 2}, 2, `answered limited 3 "I stopped`},
+		"the limit ends the run": {[]func(context.Context, func(llm.Event, error) bool){same, says("so far")}, agent.Limits{Rounds: 1}, 1, `answered limited 2 "so far" 0 after "and this`},
+		"the model answers":      {[]func(context.Context, func(llm.Event, error) bool){same, says("done")}, agent.Limits{}, 1, `answered done 2 "done" 0 after "and this"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := 0
-			steer := func() []llm.Message {
+			steer := func() ([]llm.Message, []string) {
 				if asked++; asked != c.said {
-					return nil
+					return nil, nil
 				}
-				return []llm.Message{llm.UserMessage("and this")}
+				return []llm.Message{llm.UserMessage("and this")}, []string{"joined"}
 			}
 			h := &history{}
 			a := loop(&script{answers: c.answers}, toolbox{"one": func() (string, []tool.Effect) { return "1", nil }}, h, agent.Limits{})
@@ -390,6 +484,28 @@ func TestWhatIsSaidMeanwhileIsNeverLost(t *testing.T) {
 				t.Errorf("stored\n%s", all)
 			}
 		})
+	}
+}
+
+// A host that has to stop leaves a turn that is as valid as a stopped one and
+// says that no person stopped it.
+func TestAHostThatStopsInterrupts(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	h := &history{}
+	m := &script{answers: []func(context.Context, func(llm.Event, error) bool){
+		func(ctx context.Context, yield func(llm.Event, error) bool) {
+			yield(llm.Event{Type: llm.EventText, Text: "half"}, nil)
+			cancel(fmt.Errorf("%w: an update", agent.ErrInterrupted))
+			yield(llm.Event{}, ctx.Err())
+		},
+	}}
+	events := slices.Collect(loop(m, nil, h, agent.Limits{}).ProcessStream(ctx, turn("hi")))
+	if d := cmp.Diff([]string{"begin", `answered interrupted 1 "half" 0`}, h.log); d != "" {
+		t.Error(d)
+	}
+	if last := events[len(events)-1]; last.Type != agent.RunFinished || last.End.Status != agent.Interrupted {
+		t.Errorf("the end is %+v", last)
 	}
 }
 

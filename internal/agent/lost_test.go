@@ -22,14 +22,24 @@ func fails(class llm.Class) answer {
 // kept notes what joined the thread with each round that is stored.
 type kept struct {
 	history
-	before []string
+	before, joined []string
 }
 
 func (k *kept) Called(ctx context.Context, t agent.Turn, r *agent.Round) error {
+	k.keep(r)
+	return k.history.Called(ctx, t, r)
+}
+
+func (k *kept) Answered(ctx context.Context, t agent.Turn, r *agent.Round, end agent.End) error {
+	k.keep(r)
+	return k.history.Answered(ctx, t, r, end)
+}
+
+func (k *kept) keep(r *agent.Round) {
 	for _, m := range r.Before {
 		k.before = append(k.before, m.Text())
 	}
-	return k.history.Called(ctx, t, r)
+	k.joined = append(k.joined, r.Joined...)
 }
 
 // What a person said to a going run is stored, however the run ends.
@@ -63,12 +73,14 @@ func TestSteeredWordsAreNeverLost(t *testing.T) {
 			a := loop(&script{answers: []answer{same, c.second}}, b, &k.history, c.limits)
 			a.History = k
 			a.Watch = func(agent.Turn) agent.Watch {
-				return agent.NewBrake(c.limits, func() []llm.Message { return []llm.Message{llm.UserMessage("and this")} })
+				return agent.NewBrake(c.limits, func() ([]llm.Message, []string) {
+					return []llm.Message{llm.UserMessage("and this")}, []string{"joined"}
+				})
 			}
 			for range a.ProcessStream(ctx, turn("hi")) {
 			}
-			if k.end.Status != c.end || !slices.Equal(k.before, []string{"and this"}) {
-				t.Errorf("ended %s with %q stored", k.end.Status, k.before)
+			if k.end.Status != c.end || !slices.Equal(k.before, []string{"and this"}) || !slices.Equal(k.joined, []string{"joined"}) {
+				t.Errorf("ended %s with %q stored, of the inbox %q", k.end.Status, k.before, k.joined)
 			}
 		})
 	}
@@ -152,10 +164,17 @@ func TestAnAnswerThatWasCutSaysSo(t *testing.T) {
 			yield(llm.Event{Type: llm.EventDone, Reply: &llm.Reply{Message: llm.AssistantMessage("half"), Finish: finish}}, nil)
 		}}}
 		var told string
+		var cut llm.Finish
 		for e := range loop(m, nil, &history{}, agent.Limits{}).ProcessStream(t.Context(), turn("hi")) {
 			if e.Type == agent.Notice {
 				told += e.Text
 			}
+			if e.End != nil {
+				cut = e.End.Cut
+			}
+		}
+		if whole := finish == llm.FinishStop; whole != (cut == "") || !whole && cut != finish {
+			t.Errorf("%s: the end says %q", finish, cut)
 		}
 		if !strings.Contains(told, want) || (want == "") != (told == "") {
 			t.Errorf("%s: the person is told %q", finish, told)

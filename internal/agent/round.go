@@ -10,16 +10,17 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-// ask makes one model call, streams it, and stores the reply with its open
-// calls. The surface is that of the target which answered. A target that finds
-// the thread too long is asked once more, with less of it.
+// ask makes one model call and streams it. The surface is that of the target which answered. A target that finds
+// the thread too long is asked once more, with less of it. There is no round when the run is to end, with an error or
+// politely.
 func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
-	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Started: l.Now()}
+	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Joined: d.Joined, Started: l.Now()}
 	messages := append(l.thread.Messages[:len(l.thread.Messages):len(l.thread.Messages)], d.Messages...)
 
 	var sf tool.Surface
 	var refused error // of a request that was too long
 	least := 0        // how many messages have to stay out of the next one then
+	told := ""        // the target that was told to be asked
 	build := func(t llm.Target) (llm.Request, error) {
 		if l.window > 0 && (t.ContextWindow <= 0 || l.window < t.ContextWindow) {
 			t.ContextWindow = l.window
@@ -38,9 +39,17 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 		if d.NoTools {
 			req.Choice = llm.ChoiceNone
 		}
+		req.Reuse = l.rounds == 0 && !l.turn.Fresh
+		if err := l.reserve(&req, facts.Bytes); err != nil {
+			return llm.Request{}, err
+		}
 		sf, r.Request = s, facts
+		if told == t.String() {
+			return req, l.ctx.Err() // the same once more: whoever watches reads on
+		}
+		told = t.String()
 		if refused != nil {
-			l.emit(Event{Type: Notice, Kind: "compaction", Text: fmt.Sprintf(
+			l.emit(Event{Type: Notice, Kind: "compaction", Attempt: l.gaveUp, Text: fmt.Sprintf(
 				"the conversation is too long for %s; asking again without its oldest %d messages", t, facts.Dropped)})
 		}
 		l.emit(Event{Type: PromptBuilt, Request: &facts})
@@ -48,23 +57,33 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 		return req, l.ctx.Err()
 	}
 
+	l.gaveUp = nil
 	reply, err := l.stream(r, build)
 	if l.shorten(r, err) {
-		refused, least = err, r.Request.Dropped+1
+		refused, least, told = err, r.Request.Dropped+1, ""
 		reply, err = l.stream(r, build)
 	}
+	var over *OverBudget
+	if errors.As(err, &over) {
+		l.emit(Event{Type: Notice, Kind: "budget", Text: over.Notice})
+		d.Reason = over.Reason
+		l.say(d, reply.Message.Text())
+		return nil, sf, nil
+	}
 	if err != nil {
-		return nil, sf, errors.Join(err, l.keepPartial(r, reply))
+		l.keepPartial(r, reply)
+		return nil, sf, err
 	}
 	r.Reply, r.Replied = reply, l.Now()
 	l.model = r.Request.Target.String() // the turn stays with whoever answered
 	r.State = l.thread.State
 	r.State.Tools = tool.Names(sf.Offered)
 	if d.NoTools {
-		l.closeReply(&r.Reply)
+		l.closeReply(&r.Reply, d.Reason)
 	}
 	l.tellCut(&r.Reply)
-	return r, sf, l.called(r)
+	r.Calls = r.Reply.Message.Calls()
+	return r, sf, nil
 }
 
 // bytesPerToken turns the size of a request into the window that it is sure to
@@ -101,10 +120,9 @@ func (l *loop) tellCut(reply *llm.Reply) {
 
 // closeReply makes reply a last one: calls that it holds although they were
 // forbidden are dropped, and it is never empty.
-func (l *loop) closeReply(reply *llm.Reply) {
+func (l *loop) closeReply(reply *llm.Reply, words string) {
 	reply.Message.Parts = withoutCalls(reply.Message.Parts)
 	if strings.TrimSpace(reply.Message.Text()) == "" {
-		words := "The limit of tool rounds was reached, and the model gave no answer. Say \"go on\" to continue."
 		reply.Message.Parts = append(reply.Message.Parts, llm.Text(words))
 		l.emit(Event{Type: TokenChunk, Text: words})
 	}
@@ -118,9 +136,15 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 	partial := func() llm.Reply {
 		return llm.Reply{Message: llm.AssistantMessage(text.String()), Finish: llm.FinishStopped, Target: r.Request.Target}
 	}
+	said := 0 // bytes that came in the attempt under way
+	// However the answer ends, what it used is counted.
+	defer func() { l.count(r, nil, said) }()
 	for e, err := range l.Models.Stream(l.ctx, l.model, l.used, build) {
 		if err != nil {
 			return partial(), err
+		}
+		if e.Type <= llm.EventCall {
+			said += max(len(e.Text), 1)
 		}
 		if r.FirstToken.IsZero() && e.Type <= llm.EventCall {
 			r.FirstToken = l.Now()
@@ -133,11 +157,27 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 			l.emit(Event{Type: ReasoningChunk, Text: e.Text})
 		case llm.EventRetracted:
 			text.Reset()
+			r.Retracted++
 			l.emit(Event{Type: Retracted})
 		case llm.EventNotice:
-			l.emit(Event{Type: Notice, Kind: "provider", Text: e.Text})
+			if e.Attempt != nil {
+				r.Attempts = append(r.Attempts, *e.Attempt)
+				if e.Attempt.Next == llm.GaveUp {
+					l.gaveUp = e.Attempt
+				}
+			}
+			if e.Text != "" {
+				l.emit(Event{Type: Notice, Kind: e.Kind, Text: e.Text, Attempt: e.Attempt})
+			}
+		case llm.EventDropped:
+			l.count(r, e.Usage, max(said, 1))
+			said = 0
 		case llm.EventDone:
-			done = e.Reply
+			done, l.gaveUp = e.Reply, nil
+			if !done.Cached {
+				l.count(r, &done.Usage, max(said, 1))
+			}
+			said = 0
 		}
 		if l.gone {
 			return partial(), l.ctx.Err()
@@ -152,64 +192,39 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 	return *done, nil
 }
 
-// keepPartial stores the text of a reply that broke off, so that the history
-// holds what the person saw, and what a person said just before it, which was
-// handed over and stands nowhere else.
-func (l *loop) keepPartial(r *Round, partial llm.Reply) error {
-	if strings.TrimSpace(partial.Message.Text()) == "" && !slices.ContainsFunc(r.Before, spoken) {
-		return nil
+// keepPartial has the text of a reply that broke off stored, so that the
+// history holds what the person saw, and what a person said just before it,
+// which was handed over and stands nowhere else.
+func (l *loop) keepPartial(r *Round, partial llm.Reply) {
+	if strings.TrimSpace(partial.Message.Text()) == "" && len(r.Joined) == 0 && !slices.ContainsFunc(r.Before, spoken) {
+		return
 	}
 	r.Reply, r.Replied, r.State = partial, l.Now(), l.thread.State
-	if err := l.called(r); err != nil {
-		return err
-	}
-	return l.settle(r)
+	l.close(r)
+}
+
+// close makes r, which calls nothing, the last round: finish stores it.
+func (l *loop) close(r *Round) {
+	l.last, r.Spent = r, l.spent[l.stored:]
+	l.replied(r)
 }
 
 // called stores the reply of r, which gives its calls their ids.
 func (l *loop) called(r *Round) error {
-	r.Calls = r.Reply.Message.Calls()
+	r.Spent = l.spent[l.stored:]
 	if err := l.History.Called(l.keep(), l.turn, r); err != nil {
 		l.unstored = true
 		return err
 	}
-	l.thread.Rounds, l.rounds = r.Number, l.rounds+1
-	l.count(r)
-	l.text = r.Reply.Message.Text()
+	l.stored = len(l.spent)
+	l.replied(r)
 	return nil
 }
 
-// count adds what r used, and what that cost as far as it is known.
-func (l *loop) count(r *Round) {
-	l.usage = l.usage.Add(r.Reply.Usage)
-	if l.Cost == nil {
-		return
-	}
-	if usd := r.Cost(l.Cost); usd != nil {
-		l.usd += *usd
-	} else {
-		l.unknown = true
-	}
-}
-
-// Cost is what the model call cost in US dollars at the prices that of knows,
-// nil when that is unknown: a reply that broke off, or whose provider doesn't
-// count, is known to cost nothing only when its target is free. Words of the
-// host cost nothing.
-func (r *Round) Cost(of func(llm.Usage, llm.Target) *float64) *float64 {
-	if r.Reply.Finish == llm.FinishHost {
-		return new(float64)
-	}
-	used := r.Reply.Usage
-	counted := used != llm.Usage{}
-	if !counted {
-		used.Output = 1
-	}
-	usd := of(used, r.Request.Target)
-	if !counted && usd != nil && *usd > 0 {
-		return nil
-	}
-	return usd
+// replied takes in that r has its reply.
+func (l *loop) replied(r *Round) {
+	l.thread.Rounds, l.rounds = r.Number, l.rounds+1
+	l.text = r.Reply.Message.Text()
 }
 
 // Messages is the round as a thread holds it: what joined before the call, the

@@ -1,9 +1,13 @@
 // Package auth says who acts: principals, their roles, and the tokens by which
-// a program shows whom it acts for. It imports nothing of ours, so that every
-// room can speak of callers. Tokens are shown once, when they are made; the
-// state database keeps only their hashes, behind [Users].
+// a program or a browser shows whom it acts for. It imports nothing of ours, so
+// that every room can speak of callers. Tokens are shown once, when they are
+// made; the state database keeps only their hashes, behind [Users].
 //
-// Start reading at [Principal].
+// A program shows an API token. A person opens a link, whose code [Redeem]
+// changes into the session that the browser shows from then on as its cookie.
+// [Verify] says whom either stands for.
+//
+// Start reading at [Principal], then [Verify].
 package auth
 
 // Role is what a caller may do in general.
@@ -19,6 +23,14 @@ const (
 
 // Valid reports whether r is one of the roles.
 func (r Role) Valid() bool { return r == Admin || r == User || r == System }
+
+// localPrefix begins the ids of those who work on the command line of this
+// machine without saying who they are.
+const localPrefix = "local-"
+
+// LocalID is the id of who works on the command line of this machine in the
+// role, and needs no account.
+func (r Role) LocalID() string { return localPrefix + string(r) }
 
 // Principal is whoever a run acts for. The zero value is nobody.
 type Principal struct {

@@ -13,7 +13,7 @@ func TestNewToken(t *testing.T) {
 	if !strings.HasPrefix(secret, "goclaw_") || len(secret) != len("goclaw_")+43 {
 		t.Errorf("token %q", secret)
 	}
-	if k.Sum != auth.SumOf(secret) || len(k.ID) != 12 || strings.Contains(secret, k.ID) {
+	if k.Kind != auth.KindAPI || k.Sum != auth.SumOf(secret) || len(k.ID) != 12 || strings.Contains(secret, k.ID) {
 		t.Errorf("token %q is kept as %+v", secret, k)
 	}
 	if other, _ := auth.NewToken(); other == secret {
@@ -35,7 +35,7 @@ func TestSame(t *testing.T) {
 
 func TestAccountCheck(t *testing.T) {
 	t.Parallel()
-	for _, a := range []auth.Account{{ID: "ada", Role: auth.Admin}, {ID: "0x.y_z-1@example.org", Role: auth.User}} {
+	for _, a := range []auth.Account{{ID: "ada", Role: auth.Admin}, {ID: "0x.y_z-1@example.org", Role: auth.User}, {ID: "local", Role: auth.User}} {
 		if err := a.Check(); err != nil {
 			t.Error(err)
 		}
@@ -49,6 +49,9 @@ func TestAccountCheck(t *testing.T) {
 		{ID: "ada", Role: ""},
 		{ID: "ada", Role: auth.System},
 		{ID: "ada", Role: "root"},
+		{ID: "system", Role: auth.User},
+		{ID: "local-admin", Role: auth.User},
+		{ID: "local-ada", Role: auth.Admin},
 	} {
 		if a.Check() == nil {
 			t.Errorf("%+v was taken", a)

@@ -2,7 +2,8 @@
 // the canvas, old bytes for undo, outputs of SOPs.
 //
 // A ref is 16 hexadecimal digits that nobody can guess. It is bound to the
-// session that made it, ends at a time of its own, and leaves a tombstone that
+// session that made it, and to those that it was shared with, which are forks
+// of that. It ends at a time of its own, and leaves a tombstone that
 // can still say which call made it. Equal content is kept once, compressed.
 //
 // [Keeper] holds all the rules: refs, who may read, limits, compression and a
@@ -35,6 +36,7 @@ type Kind string
 const (
 	Spill      Kind = "spill"
 	Attachment Kind = "attachment"
+	Media      Kind = "media" // images and files in messages and results; as long as their session
 	Canvas     Kind = "canvas"
 	Undo       Kind = "undo"
 	SOP        Kind = "sop"
@@ -45,7 +47,7 @@ type Entry struct {
 	Ref     string // 16 hexadecimal digits, lower case
 	Kind    Kind
 	Agent   string
-	Session string // the only session that may read it: Scope.SessionKey
+	Session string // that made it: Scope.SessionKey; no other may read it unless it was shared
 
 	Type string // of the content: a type of engine/spill for spilled text, else a media type
 	Tool string // the tool whose call made it; empty when no call did
@@ -117,8 +119,14 @@ type Store interface {
 	// oldest ones beyond the number of tombstones given. It returns how many
 	// entries expired.
 	Sweep(ctx context.Context, now, forget time.Time, tombstones int) (int, error)
+	// Share lets session to read what session from may read of what was made until
+	// a time, living or gone.
+	Share(ctx context.Context, from, to string, until time.Time) error
+	// Shared reports whether Share lets a session read what is under ref.
+	Shared(ctx context.Context, ref, session string) (bool, error)
 	// Drop removes all entries of a session, tombstones included, and content
-	// that no living entry has any more.
+	// that no living entry has any more. An entry that is shared becomes one of a
+	// session that it is shared with. What was shared with the session is no more.
 	Drop(ctx context.Context, session string) error
 }
 
@@ -181,11 +189,11 @@ func (k *Keeper) Put(ctx context.Context, e Entry, data []byte) (Entry, error) {
 	}
 	sum := sha256.Sum256(data)
 	e.Sum = hex.EncodeToString(sum[:])
-	e.Ref = newRef()
+	e.Ref = NewRef()
 	if err := k.sweepSometimes(ctx); err != nil {
 		return Entry{}, err
 	}
-	if err := k.store.Add(ctx, e, pack(data), keep); err != nil {
+	if err := k.store.Add(ctx, e, Pack(data), keep); err != nil {
 		return Entry{}, fmt.Errorf("keep content: %w", err)
 	}
 	k.cache.add(e.Sum, data)
@@ -193,8 +201,8 @@ func (k *Keeper) Put(ctx context.Context, e Entry, data []byte) (Entry, error) {
 }
 
 // Get returns the entry under ref and its content, which must not be changed.
-// Sessions are those in whose name it is read; one of them must have made it.
-// The error is [ErrUnknown], a [*GoneError], or a [*tool.Refusal] when it
+// Sessions are those in whose name it is read; one of them must have made it,
+// or have it shared. The error is [ErrUnknown], a [*GoneError], or a [*tool.Refusal] when it
 // belongs to another session.
 func (k *Keeper) Get(ctx context.Context, ref string, sessions ...string) (Entry, []byte, error) {
 	e, err := k.Find(ctx, ref, sessions...)
@@ -214,7 +222,7 @@ func (k *Keeper) Get(ctx context.Context, ref string, sessions ...string) (Entry
 	if err != nil {
 		return e, nil, fmt.Errorf("read ref %s: content: %w", ref, err)
 	}
-	data, err := unpack(packed, e.Size)
+	data, err := Unpack(packed, e.Size)
 	if err != nil {
 		return e, nil, fmt.Errorf("read ref %s: %w", ref, err)
 	}
@@ -234,8 +242,10 @@ func (k *Keeper) Find(ctx context.Context, ref string, sessions ...string) (Entr
 	if err != nil {
 		return Entry{}, fmt.Errorf("read ref %s: %w", ref, err)
 	}
-	if !owns(e, sessions) {
-		return Entry{}, tool.Refusef("refs", "session", "Refs are valid only in the session that made them.",
+	if ok, err := k.mayRead(ctx, e, sessions); err != nil {
+		return Entry{}, fmt.Errorf("read ref %s: %w", ref, err)
+	} else if !ok {
+		return Entry{}, tool.Refusef("refs", "session", "Refs are valid only in the session that made them, and in its forks.",
 			"Ref %s belongs to another session.", ref)
 	}
 	if e.Gone == Living && !e.Expires.IsZero() && !k.now().Before(e.Expires) {
@@ -287,17 +297,23 @@ func (k *Keeper) sweepSometimes(ctx context.Context) error {
 	return err
 }
 
-func owns(e Entry, sessions []string) bool {
+// mayRead reports whether e may be read in the name of one of sessions.
+func (k *Keeper) mayRead(ctx context.Context, e Entry, sessions []string) (bool, error) {
 	for _, s := range sessions {
 		if s != "" && s == e.Session {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	for _, s := range sessions {
+		if ok, err := k.store.Shared(ctx, e.Ref, s); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
-// newRef makes a ref that nobody can guess.
-func newRef() string {
+// NewRef makes a ref that nobody can guess.
+func NewRef() string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])

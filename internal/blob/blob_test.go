@@ -88,6 +88,33 @@ func TestRefIsBoundToItsSession(t *testing.T) {
 	}
 }
 
+func TestSharedRefIsReadByTheForkToo(t *testing.T) {
+	t.Parallel()
+	m := blob.NewMemory()
+	k := blob.NewKeeper(m, blob.Options{})
+	e, err := k.Put(t.Context(), spilled("main/s1"), []byte("long"))
+	if err == nil {
+		err = m.Share(t.Context(), "main/s1", "main/fork", time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := k.Read(t.Context(), tool.NewScope(tool.Facts{Agent: "main", Session: "fork"}), e.Ref)
+	if err != nil || string(data) != "long" {
+		t.Errorf("the fork reads %q, %v", data, err)
+	}
+	var refusal *tool.Refusal
+	if _, _, err := k.Get(t.Context(), e.Ref, "main/other"); !errors.As(err, &refusal) {
+		t.Errorf("another session: %v, want a refusal", err)
+	}
+	if err := k.Drop(t.Context(), "main/s1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := k.Get(t.Context(), e.Ref, "main/fork"); err != nil {
+		t.Errorf("after its session has gone: %v", err)
+	}
+}
+
 func TestUnknownRef(t *testing.T) {
 	t.Parallel()
 	k := blob.NewKeeper(blob.NewMemory(), blob.Options{})

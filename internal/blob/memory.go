@@ -3,6 +3,7 @@ package blob
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ type Memory struct {
 	entries map[string]*Entry
 	order   []*Entry // by when they were added
 	content map[string]*content
+	shares  map[string][]string // sessions by ref
 }
 
 type content struct {
@@ -24,7 +26,7 @@ type content struct {
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
-	return &Memory{entries: map[string]*Entry{}, content: map[string]*content{}}
+	return &Memory{entries: map[string]*Entry{}, content: map[string]*content{}, shares: map[string][]string{}}
 }
 
 // Add implements [Store].
@@ -123,12 +125,39 @@ func (m *Memory) Sweep(_ context.Context, now, forget time.Time, tombstones int)
 	return expired, nil
 }
 
+// Share implements [Store].
+func (m *Memory) Share(_ context.Context, from, to string, until time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for ref, e := range m.entries {
+		with := m.shares[ref]
+		if (e.Session == from || slices.Contains(with, from)) && !e.Created.After(until) && !slices.Contains(with, to) {
+			m.shares[ref] = append(with, to)
+		}
+	}
+	return nil
+}
+
+// Shared implements [Store].
+func (m *Memory) Shared(_ context.Context, ref, session string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.shares[ref], session), nil
+}
+
 // Drop implements [Store].
 func (m *Memory) Drop(_ context.Context, session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for ref, with := range m.shares {
+		m.shares[ref] = slices.DeleteFunc(with, func(s string) bool { return s == session })
+	}
 	for _, e := range m.order {
 		if e.Session != session {
+			continue
+		}
+		if with := m.shares[e.Ref]; len(with) > 0 {
+			e.Session = with[0]
 			continue
 		}
 		if e.Gone == Living {
@@ -140,7 +169,9 @@ func (m *Memory) Drop(_ context.Context, session string) error {
 	return nil
 }
 
-// compact takes out of the order what is no longer there.
+// compact takes out of the order, and of what is shared, what is no longer
+// there.
 func (m *Memory) compact() {
 	m.order = slices.DeleteFunc(m.order, func(e *Entry) bool { _, ok := m.entries[e.Ref]; return !ok })
+	maps.DeleteFunc(m.shares, func(ref string, _ []string) bool { _, ok := m.entries[ref]; return !ok })
 }

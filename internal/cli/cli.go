@@ -6,7 +6,11 @@
 // with --json, as one JSON value (JSONL where it streams); everything said on
 // the side goes to standard error. The exit status is 0 when it went well, 1
 // when it failed, 2 when the command was used wrongly, 130 when Ctrl-C ended
-// it; "tools invoke" tells more.
+// it, 141 when nobody read on; "tools invoke" tells more.
+//
+// The chat is several files: chat.go is what it does wherever it runs,
+// chat_command.go its slash commands, chat_screen.go the terminal, with
+// chat_turn.go for what happens in a run and cli/term and cli/markdown below.
 //
 // Start reading at [Main]; each command is a function that returns a
 // *cobra.Command.
@@ -23,14 +27,15 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
 
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/gateway"
-	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/plugin"
 )
 
@@ -47,6 +52,7 @@ const (
 	exitRefused     = 3 // tools invoke: a step or a guard refused the call
 	exitToolFailed  = 4 // tools invoke: the tool itself failed
 	exitInterrupted = 130
+	exitUnread      = 141 // as of a program that SIGPIPE ends
 )
 
 // exitError carries an exit status. Without err nothing more is printed.
@@ -77,15 +83,19 @@ type app struct {
 	home, agent, session string
 	role, user, logLevel string
 	json, quiet          bool
+
+	// patience is how long the gateway that runs may take to say how it does.
+	patience time.Duration
 }
 
 // Main runs the command line and returns the exit status.
 func Main(args []string, s Streams, plugins ...plugin.Plugin) int {
-	a := &app{Streams: s, env: config.FromEnviron(), plugins: plugins}
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	// The second Ctrl-C ends the process, whatever it hangs in.
 	context.AfterFunc(ctx, stop)
+	ctx, s.Out = piped(ctx, s.Out)
+	a := &app{Streams: s, env: config.FromEnviron(), plugins: plugins, patience: 5 * time.Second}
 	return a.execute(ctx, args)
 }
 
@@ -107,6 +117,9 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
+	if errors.Is(context.Cause(ctx), errUnread) {
+		return exitUnread // there is nobody who wants to hear more
+	}
 	if err == nil {
 		return 0
 	}
@@ -121,30 +134,38 @@ func (a *app) execute(ctx context.Context, args []string) int {
 		if exit.err == nil {
 			return status
 		}
+	case errors.As(err, new(*gateway.NoAgentError)):
+		status = exitUsage // --agent is where a command has the name of one
 	}
 	fmt.Fprintln(a.Err, "goclaw: "+printable(err.Error()))
 	return status
 }
 
-// readAll reads at most limit bytes of standard input, until ctx ends: nobody
-// can call off the read of a terminal, so it is left behind and ends with the
-// process, which has nothing else to do then.
-func (a *app) readAll(ctx context.Context, limit int64) ([]byte, error) {
-	type read struct {
-		data []byte
-		err  error
+// awaited is what a read of standard input returns, or the error of ctx when
+// that ends first: nobody can call off the read of a terminal, so it is left
+// behind and ends with the process, which has nothing else to do then.
+func awaited[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
 	}
-	done := make(chan read, 1)
+	done := make(chan result, 1)
 	go func() {
-		data, err := io.ReadAll(io.LimitReader(a.In, limit))
-		done <- read{data, err}
+		v, err := read()
+		done <- result{v, err}
 	}()
 	select {
 	case r := <-done:
-		return r.data, r.err
+		return r.value, r.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		var none T
+		return none, ctx.Err()
 	}
+}
+
+// readAll reads at most limit bytes of standard input, until ctx ends.
+func (a *app) readAll(ctx context.Context, limit int64) ([]byte, error) {
+	return awaited(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, limit)) })
 }
 
 func (a *app) root() *cobra.Command {
@@ -152,7 +173,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "goclaw",
 		Short: "A self-hosted gateway for AI agents",
 		Long: "GoClaw runs AI agents on your own machine: each with a workspace, a model, tools and rules.\n" +
-			"Begin with:  goclaw run \"What is in my workspace?\"",
+			"Begin with:  goclaw demo, a tour without a key; goclaw chat; or goclaw start, for the web page and the API",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Args:              noWord,
@@ -166,7 +187,7 @@ func (a *app) root() *cobra.Command {
 			_, err := fmt.Fprintln(a.Out, versionLine())
 			return err
 		}
-		return help(cmd, args)
+		return a.firstStart(cmd, args)
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		hint := ""
@@ -181,12 +202,13 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.session, "session", "", "name of the conversation")
 	f.StringVar(&a.role, "role", "admin", "act as admin or as user")
 	f.StringVar(&a.user, "user", "", "act as this person, in their role unless --role is given")
-	f.StringVar(&a.logLevel, "log-level", "", "what is logged on standard error: debug, info, warn or error (default warn)")
+	f.StringVar(&a.logLevel, "log-level", "", "what is logged on standard error: debug, info, warn or error (default warn, of start log.level)")
 	f.BoolVar(&a.json, "json", false, "print JSON, for programs")
 	f.BoolVar(&a.quiet, "quiet", false, "say nothing on the side: no tools, notices or warnings")
 	root.AddCommand(
-		a.runCommand(), a.toolsCommand(), a.sessionsCommand(), a.tracesCommand(), a.promptCommand(),
-		a.configCommand(), a.usersCommand(), a.doctorCommand(), a.versionCommand(),
+		a.startCommand(), a.statusCommand(), a.runCommand(), a.chatCommand(), a.toolsCommand(), a.sessionsCommand(), a.tracesCommand(), a.usageCommand(),
+		a.promptCommand(), a.modelsCommand(),
+		a.demoCommand(), a.configCommand(), a.usersCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
@@ -197,7 +219,8 @@ func (a *app) root() *cobra.Command {
 		}
 		c.Args = usageArgs(c.Args)
 	}
-	completeFlags(root)
+	a.completeFlags(root)
+	showEffective(root)
 	return root
 }
 
@@ -206,30 +229,13 @@ func (a *app) checkFlags() error {
 	if _, err := a.caller(); err != nil {
 		return err
 	}
+	if a.session != "" {
+		if err := (session.Key{Agent: config.MainAgent, ID: a.session}).Check(); err != nil {
+			return usage("%w; see --session", err)
+		}
+	}
 	_, err := a.level()
 	return err
-}
-
-// completeFlags tells shells what flags may be.
-func completeFlags(root *cobra.Command) {
-	known := map[string][]string{
-		"role":      {string(auth.Admin), string(auth.User)},
-		"log-level": {"debug", "info", "warn", "error"},
-		"origin":    strings.Split(join(tool.Origins), ", "),
-		"format":    {"jsonl", "markdown"},
-	}
-	for _, c := range append(commands(root), root) {
-		for name, values := range known {
-			if c.LocalFlags().Lookup(name) == nil {
-				continue
-			}
-			// The only error is that the flag is told twice.
-			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-		}
-		if c.ValidArgsFunction == nil && c.Name() != "validate" {
-			c.ValidArgsFunction = cobra.NoFileCompletions
-		}
-	}
 }
 
 // helpCommand is "help": cobra's own takes any word.
@@ -311,38 +317,48 @@ func (a *app) caller() (auth.Principal, error) {
 		return p, usage("--role is admin or user, not %q", a.role)
 	}
 	if p.ID == "" {
-		p.ID = "local-" + a.role
+		p.ID = p.Role.LocalID()
 	}
 	return p, nil
 }
 
 // inRole gives a caller who is named the role of the account, unless --role
-// was given too.
+// was given too. Nobody acts as a person who doesn't exist: a slip would make
+// an admin of a user.
 func (a *app) inRole(cmd *cobra.Command, g *gateway.Gateway, p *auth.Principal) error {
-	if a.user == "" || cmd.Flags().Changed("role") {
+	if a.user == "" {
 		return nil
 	}
 	account, err := g.Users.Get(cmd.Context(), a.user)
 	if errors.Is(err, auth.ErrUnknown) {
-		a.say("note: there is no person %s; acting as %s, see --role", a.user, p.Role)
-		return nil
+		return &exitError{exitUsage, noPerson(cmd.Context(), g, err, a.user)}
 	}
 	if err != nil {
 		return err
 	}
-	p.Role = account.Role
+	if !cmd.Flags().Changed("role") {
+		p.Role = account.Role
+	}
 	return nil
 }
 
-// open builds the gateway on the home folder, in this process.
-func (a *app) open(ctx context.Context, demo bool) (*gateway.Gateway, error) {
-	home, err := config.HomeDir(a.home, a.env)
+// who is the caller of a command that starts nothing.
+func (a *app) who(cmd *cobra.Command, g *gateway.Gateway) (auth.Principal, error) {
+	p, err := a.caller()
 	if err != nil {
+		return p, err
+	}
+	return p, a.inRole(cmd, g, &p)
+}
+
+// open builds the gateway on the home folder, in this process. The caller sets
+// what of o its command is free to choose.
+func (a *app) open(ctx context.Context, o gateway.Options) (_ *gateway.Gateway, err error) {
+	if o.Home, err = config.HomeDir(a.home, a.env); err != nil {
 		return nil, err
 	}
-	return gateway.Open(ctx, gateway.Options{
-		Home: home, Environ: a.env, Plugins: a.plugins, AllowDemo: demo, Log: a.logger,
-	})
+	o.Version, o.Environ, o.Plugins, o.Log = buildVersion(), a.env, a.plugins, a.logger
+	return gateway.Open(ctx, o)
 }
 
 // warn tells what is odd in the configuration.
@@ -350,14 +366,30 @@ func (a *app) warn(g *gateway.Gateway) {
 	if a.quiet {
 		return
 	}
+	if g.Config.Notice != "" {
+		fmt.Fprintln(a.Err, "goclaw: warning: "+printable(g.Config.Notice))
+	}
 	for _, w := range g.Config.Warnings {
 		fmt.Fprintln(a.Err, "goclaw: warning: "+printable(w.String()))
 	}
 }
 
-// with opens the gateway for f and closes it.
-func (a *app) with(ctx context.Context, f func(*gateway.Gateway) error) (err error) {
-	g, err := a.open(ctx, false)
+// with opens the gateway for f and closes it. A configuration that is broken is
+// an error, since what runs agents or looks at what they would do must not go
+// by a guess.
+func (a *app) with(ctx context.Context, f func(*gateway.Gateway) error) error {
+	return a.within(ctx, gateway.Options{}, f)
+}
+
+// withStored is [app.with] for commands about what is stored: people, sessions,
+// runs. They need little of the configuration, and a token that leaked can be
+// revoked also while the file is broken.
+func (a *app) withStored(ctx context.Context, f func(*gateway.Gateway) error) error {
+	return a.within(ctx, gateway.Options{LastGood: true}, f)
+}
+
+func (a *app) within(ctx context.Context, o gateway.Options, f func(*gateway.Gateway) error) (err error) {
+	g, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -389,10 +421,26 @@ func (a *app) logger(c config.Log) (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.logAt(level, c, time.StampMilli), nil
+}
+
+// logAt makes a log on standard error, in the form that the configuration wants.
+// stamp is the form of times in text.
+func (a *app) logAt(level slog.Level, c config.Log, stamp string) *slog.Logger {
 	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level})), nil
+		return slog.New(slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
 	}
-	return slog.New(tint.NewTextHandler(a.Err, &tint.Options{Level: level, NoColor: !terminal(a.Err) || a.env.Get("NO_COLOR") != ""})), nil
+	return slog.New(tint.NewTextHandler(a.Err, &tint.Options{
+		Level: level, TimeFormat: stamp, NoColor: !isTerminal(a.Err) || a.env.Get("NO_COLOR") != "",
+	}))
+}
+
+// readable makes a duration text: as a number it would not say its unit.
+func readable(_ []string, at slog.Attr) slog.Attr {
+	if at.Value.Kind() == slog.KindDuration {
+		at.Value = slog.StringValue(at.Value.Duration().String())
+	}
+	return at
 }
 
 // print writes v as one JSON value, or text as it is.
@@ -416,8 +464,11 @@ func (a *app) say(format string, args ...any) {
 	}
 }
 
-// sameFile reports whether a and b are one file, as after 2>&1.
+// sameFile reports whether a and b are one file, as after 2>&1, or one writer.
 func sameFile(a, b any) bool {
+	if a == b {
+		return true
+	}
 	f, ok := a.(*os.File)
 	g, ok2 := b.(*os.File)
 	if !ok || !ok2 {
@@ -426,14 +477,4 @@ func sameFile(a, b any) bool {
 	x, err := f.Stat()
 	y, err2 := g.Stat()
 	return err == nil && err2 == nil && os.SameFile(x, y)
-}
-
-// terminal reports whether w is one.
-func terminal(w any) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

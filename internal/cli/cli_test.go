@@ -76,6 +76,20 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"the disk is full (13)": "the disk is full (13).",
+		"Try again.\n":          "Try again.",
+		"Why?":                  "Why?",
+		"":                      "",
+	} {
+		if got := sentence(in); got != want {
+			t.Errorf("sentence(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestHomeFix(t *testing.T) {
 	t.Parallel()
 	_, err := os.ReadDir("/nowhere")
@@ -85,5 +99,18 @@ func TestHomeFix(t *testing.T) {
 	err = fmt.Errorf("open the state database: %w", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES})
 	if got := homeFix("/home/x", err); got != "act as the owner of /home/x, or set GOCLAW_HOME to a folder of your own" {
 		t.Errorf("somebody else's folder: %q", got)
+	}
+}
+
+// What runs without anybody at it, such as a service, often reads from there.
+func TestTheNullDeviceIsNoTerminal(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if isTerminal(f) {
+		t.Error("it is taken for one")
 	}
 }

@@ -33,7 +33,7 @@ func (a *app) configValidate() *cobra.Command {
 	return &cobra.Command{
 		Use: "validate [FILE]", Short: "Check the configuration and print every fault with its place",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := a.configOptions()
 			if err != nil {
 				return err
@@ -61,6 +61,9 @@ func (a *app) configValidate() *cobra.Command {
 				lists, err := gateway.DiagnosePolicies(c, a.plugins)
 				if err != nil {
 					return err
+				}
+				for _, words := range gateway.DiagnoseBudgets(cmd.Context(), c, a.env) {
+					report.Warnings = append(report.Warnings, fault{Key: "budget", File: o.File, Message: words})
 				}
 				for _, d := range lists {
 					p := d.Where
@@ -146,8 +149,9 @@ func (a *app) configGet() *cobra.Command {
 	var where bool
 	cmd := &cobra.Command{
 		Use: "get [KEY]", Short: "Print the value of a key, or all, as it is in force; secrets are masked",
-		Example: "  goclaw config get tools.pool.workers\n  goclaw config get --where 'agents.list[main].model'",
-		Args:    cobra.MaximumNArgs(1),
+		ValidArgsFunction: offer(a.keys).first,
+		Example:           "  goclaw config get tools.pool.workers\n  goclaw config get --where 'agents.list[main].model'",
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			key := strings.Join(args, "")
 			o, err := a.configOptions()
@@ -184,6 +188,7 @@ func (a *app) configGet() *cobra.Command {
 func (a *app) configSet() *cobra.Command {
 	return &cobra.Command{
 		Use: "set KEY VALUE", Short: "Write a key to config.yaml; comments, blank lines and order stay",
+		ValidArgsFunction: offer(a.keys).first,
 		Long: "Write a key to config.yaml. VALUE is read as YAML; put -- before one that begins with -.\n" +
 			"The changed file is checked before it replaces the old one.",
 		Example: "  goclaw config set ai.provider ollama\n  goclaw config set ai.providers.local.base_url http://127.0.0.1:8000/v1\n" +
@@ -194,10 +199,14 @@ func (a *app) configSet() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			before, err := loaded(o)
+			if err != nil {
+				return err
+			}
 			if err := config.Set(o, args[0], args[1]); err != nil {
 				return err
 			}
-			return a.changed(o, args[0], "%s is set", true)
+			return a.changed(o, before, args[0], "%s is set", true)
 		},
 	}
 }
@@ -205,8 +214,13 @@ func (a *app) configSet() *cobra.Command {
 func (a *app) configUnset() *cobra.Command {
 	return &cobra.Command{
 		Use: "unset KEY", Short: "Remove a key from config.yaml, so that its default holds", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: offer(a.written).first,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o, err := a.configOptions()
+			if err != nil {
+				return err
+			}
+			before, err := loaded(o)
 			if err != nil {
 				return err
 			}
@@ -215,23 +229,35 @@ func (a *app) configUnset() *cobra.Command {
 				return err
 			}
 			if !was {
-				return a.changed(o, args[0], "%s was not written", false)
+				return a.changed(o, before, args[0], "%s was not written", false)
 			}
-			return a.changed(o, args[0], "%s is removed", true)
+			return a.changed(o, before, args[0], "%s is removed", true)
 		},
 	}
 }
 
-// changed tells what "config set" and "config unset" did, and what still
-// stands against it: faults elsewhere in the file, or a variable of the
-// environment that is in force in place of the key.
-func (a *app) changed(o config.Options, key, format string, did bool) error {
+// loaded is the configuration as it is, nil where it is at fault.
+func loaded(o config.Options) (*config.Config, error) {
+	c, err := config.Load(o)
+	if errors.As(err, new(config.Faults)) {
+		return nil, nil
+	}
+	return c, err
+}
+
+// changed tells what "config set" and "config unset" did, what still stands
+// against it (faults elsewhere in the file, or a variable of the environment
+// that is in force in place of the key), and what it did to agents that were
+// there before.
+func (a *app) changed(o config.Options, before *config.Config, key, format string, did bool) error {
 	v := struct {
-		Key        string `json:"key"`
-		File       string `json:"file"`
-		Changed    bool   `json:"changed"`
-		Faults     int    `json:"faults,omitempty"`
-		Overridden string `json:"overridden_by,omitempty"`
+		Key        string   `json:"key"`
+		File       string   `json:"file"`
+		Changed    bool     `json:"changed"`
+		Faults     int      `json:"faults,omitempty"`
+		Overridden string   `json:"overridden_by,omitempty"`
+		Warnings   []string `json:"warnings,omitempty"`
+		Restart    bool     `json:"restart_needed,omitempty"` // of the gateway that runs
 	}{Key: key, File: filepath.Join(o.Home, config.FileName), Changed: did}
 	c, err := config.Load(o)
 	var faults config.Faults
@@ -244,8 +270,22 @@ func (a *app) changed(o config.Options, key, format string, did bool) error {
 		if s, err := c.Get(key); err == nil {
 			v.Overridden = s.Pos.Env
 		}
+		if before != nil {
+			v.Warnings = c.Displaced(before)
+		}
 	}
 	a.say(format, key)
+	for _, w := range v.Warnings {
+		a.say("warning: %s", w)
+	}
+	i, running, err := gateway.Running(o.Home)
+	if err != nil {
+		return err
+	}
+	if running && did && gateway.ConfigChanged(o, i.Config) != "" {
+		v.Restart = true
+		a.say("note: the gateway that runs here (process %d) goes on with what it started with; stop it and start it again with: goclaw start", i.PID)
+	}
 	if v.Overridden != "" {
 		a.say("note: %s of the environment is in force in its place", v.Overridden)
 	}

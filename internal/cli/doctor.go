@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,10 +50,14 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func writeFindings(w io.Writer, findings []finding) error {
+	width := 0
 	for _, f := range findings {
-		line := fmt.Sprintf("%-8s %-14s %s", f.Status, f.Check, f.Detail)
+		width = max(width, len(f.Check))
+	}
+	for _, f := range findings {
+		line := fmt.Sprintf("%-8s %-*s %s", f.Status, width, f.Check, f.Detail)
 		if f.Fix != "" {
-			line += "\n" + strings.Repeat(" ", 24) + "fix: " + f.Fix
+			line += "\n" + strings.Repeat(" ", len(isWarning)+1+width+2) + "fix: " + f.Fix
 		}
 		if _, err := fmt.Fprintln(w, printable(line)); err != nil {
 			return err
@@ -77,21 +80,61 @@ func (a *app) examine(ctx context.Context, offline bool) []finding {
 	switch {
 	case errors.As(err, &faults):
 		for _, f := range faults {
-			out = append(out, finding{"configuration", isFault, f.String(), "correct " + f.Pos.File})
+			out = append(out, finding{"configuration", isFault, f.String(), faultFix(f)})
 		}
-		return out
+		last, err := config.LoadLastGood(config.Options{Home: home, Environ: a.env})
+		if err != nil {
+			return out // nothing ever worked that more could be said about
+		}
+		out = append(out, finding{"configuration", isWarning, "what follows is of the last good one, " + last.File, ""})
 	case err != nil:
 		return append(out, finding{"configuration", isFault, err.Error(), homeFix(home, err)})
+	default:
+		out = append(out, examineConfig(c)...)
 	}
-	out = append(out, examineConfig(c)...)
-	g, err := a.open(ctx, false)
+	g, err := a.open(ctx, gateway.Options{LastGood: true})
 	if err != nil {
 		return append(out, finding{"state", isFault, err.Error(), homeFix(home, err)})
 	}
-	out = append(out, finding{Check: "state", Status: isOK, Detail: "the database opens and its schema is current"})
-	out = append(out, examineAgents(ctx, g, offline)...)
+	out = append(out, examineDisks(ctx, g)...)
+	out = append(out, examineAgents(ctx, g)...)
+	out = append(out, examineProviders(ctx, g, offline, askWithin)...)
+	for _, words := range gateway.DiagnoseBudgets(ctx, g.Config, a.env) {
+		out = append(out, finding{"budget", isWarning, words, "set the price, or limit tokens instead"})
+	}
+	switch left, err := g.Forsaken(ctx); {
+	case err != nil:
+		out = append(out, finding{"state", isFault, err.Error(), ""})
+	case left != "":
+		out = append(out, finding{"agents", isWarning, left, gateway.KeepMain + " keeps it; goclaw sessions list --agent main shows what there is"})
+	}
 	if err := g.Close(ctx); err != nil {
 		out = append(out, finding{"state", isFault, err.Error(), ""})
+	}
+	return out
+}
+
+// faultFix is what to do about a fault of the configuration.
+func faultFix(f config.Fault) string {
+	switch {
+	case f.Pos.Env != "":
+		return "correct or unset the variable " + f.Pos.Env
+	case f.Unknown && f.Pos.Key != "":
+		return fmt.Sprintf("correct the name in %s, or take it out: goclaw config unset %s", f.Pos.File, quoted(f.Pos.Key))
+	}
+	return "correct " + f.Pos.File
+}
+
+// examineDisks tries whether something can be stored, and looks whether there
+// is room for more.
+func examineDisks(ctx context.Context, g *gateway.Gateway) []finding {
+	state := finding{Check: "state", Status: isOK, Detail: "the database opens, its schema is current, and it can be written"}
+	if err := g.Touch(ctx); err != nil {
+		state = finding{"state", isFault, "nothing can be stored: " + err.Error(), "make room, or mend the disk or its permissions; runs fail until then"}
+	}
+	out := []finding{state}
+	for _, p := range g.DiskProblems() {
+		out = append(out, finding{"disk", isWarning, p.Detail, p.Fix})
 	}
 	return out
 }
@@ -137,7 +180,7 @@ func examineConfig(c *config.Config) []finding {
 	return out
 }
 
-func examineAgents(ctx context.Context, g *gateway.Gateway, offline bool) []finding {
+func examineAgents(ctx context.Context, g *gateway.Gateway) []finding {
 	var out []finding
 	for _, c := range g.Config.Agents() {
 		check := "agent " + c.ID
@@ -154,45 +197,23 @@ func examineAgents(ctx context.Context, g *gateway.Gateway, offline bool) []find
 		for _, d := range agent.Engine.Diagnose() {
 			out = append(out, finding{check, isWarning, d.String(), ""})
 		}
-		out = append(out, examineModel(ctx, g, c, offline))
+		out = append(out, examineModel(ctx, g, c))
 	}
 	return out
 }
 
-func examineModel(ctx context.Context, g *gateway.Gateway, c config.Agent, offline bool) finding {
+func examineModel(ctx context.Context, g *gateway.Gateway, c config.Agent) finding {
 	check := "model " + c.ID
 	choice, err := g.Choose(ctx, c.ID, "")
 	if err != nil {
 		fix := "correct ai.provider, or the model of the agent"
-		if errors.Is(err, config.ErrNoProvider) {
+		switch {
+		case errors.Is(err, config.ErrNoProvider):
 			fix = "set the key of a provider, start Ollama, or write ai.provider"
+		case errors.Is(err, config.ErrNoKey):
+			fix = "set its key as said, or name another provider: goclaw config set ai.provider NAME"
 		}
 		return finding{check, isFault, err.Error(), fix}
 	}
-	name := choice.Provider + "/" + choice.Model
-	if offline {
-		return finding{check, isOK, name + ", not asked: " + choice.Why, ""}
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	models, err := g.ListModels(ctx, choice.Provider)
-	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		return finding{check, isOK, name + ": " + choice.Why, ""}
-	case err != nil:
-		return finding{check, isFault, fmt.Sprintf("%s can't be asked: %v", name, err), fmt.Sprintf("check base_url and api_key of ai.providers.%s, and that the server runs", choice.Provider)}
-	case models != nil && !listsModel(models, choice.Model):
-		return finding{check, isWarning, fmt.Sprintf("%s answers, but doesn't list the model %s", choice.Provider, choice.Model), fmt.Sprintf("set ai.providers.%s.model to one of: %s", choice.Provider, short(strings.Join(models, ", "), 200))}
-	}
-	return finding{check, isOK, name + ": " + choice.Why, ""}
-}
-
-// listsModel allows for Ollama's tags.
-func listsModel(models []string, name string) bool {
-	for _, m := range models {
-		if m == name || strings.TrimSuffix(m, ":latest") == name {
-			return true
-		}
-	}
-	return false
+	return finding{check, isOK, choice.Provider + "/" + choice.Model + ": " + choice.Why, ""}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,20 +26,39 @@ func limitFlag(cmd *cobra.Command, limit *int) {
 // more is the command line that continues a list: the one that was given, from
 // where its answer ended.
 func more(cmd *cobra.Command, next string) string {
+	return "more: " + strings.Join(append(same(cmd, "home", "agent", "session", "role", "user", "limit"), "--after", next), " ")
+}
+
+// same is a command with those of its flags, as far as they were given.
+func same(cmd *cobra.Command, flags ...string) []string {
 	words := []string{cmd.CommandPath()}
-	for _, name := range []string{"home", "agent", "session", "limit"} {
+	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			words = append(words, "--"+name, quoted(f.Value.String()))
 		}
 	}
-	return "more: " + strings.Join(append(words, "--after", next), " ")
+	return words
 }
 
-var plainWord = regexp.MustCompile(`^[\w./:@%+,=-]+$`)
+// goOn is the command line that goes on with a session, as the same caller.
+func goOn(cmd *cobra.Command, g *gateway.Gateway, key session.Key) string {
+	words := same(cmd, "home", "role", "user")
+	if cmd.Parent() == nil {
+		words[0] += " chat" // what goclaw alone is
+	}
+	if key.Agent != g.Config.DefaultAgent().ID {
+		words = append(words, "--agent", quoted(key.Agent))
+	}
+	return strings.Join(append(words, "--session", quoted(key.ID)), " ")
+}
 
 // quoted is a word as a shell takes it.
 func quoted(s string) string {
-	if plainWord.MatchString(s) {
+	special := func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("_./:@%+,=-", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, special) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -88,6 +106,34 @@ func (a *app) key(ctx context.Context, g *gateway.Gateway, id string) (session.K
 		return key, usage("%w", err)
 	}
 	return key, nil
+}
+
+// find is the session that a person means by a name, as [app.key], which they
+// may see. To others it is not there.
+func (a *app) find(cmd *cobra.Command, g *gateway.Gateway, id string) (session.Key, error) {
+	key, err := a.key(cmd.Context(), g, id)
+	if err != nil {
+		return key, err
+	}
+	p, err := a.who(cmd, g)
+	if err != nil || p.Privileged() {
+		return key, err
+	}
+	s, err := g.Sessions.Session(cmd.Context(), key)
+	if err == nil && !s.MayUse(p) {
+		err = session.ErrNotFound
+	}
+	return key, noSession(err, key)
+}
+
+// owner is the id that lists are narrowed to, empty for all: a user sees what
+// they began.
+func (a *app) owner(cmd *cobra.Command, g *gateway.Gateway) (string, error) {
+	p, err := a.who(cmd, g)
+	if err != nil || p.Privileged() {
+		return "", err
+	}
+	return p.ID, nil
 }
 
 func noSession(err error, key session.Key) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -92,7 +93,7 @@ func (a *app) runCommand() *cobra.Command {
 func (a *app) message(ctx context.Context, args []string) (string, error) {
 	text := strings.Join(args, " ")
 	if text == "" || text == "-" {
-		if len(args) == 0 && terminal(a.In) {
+		if len(args) == 0 && isTerminal(a.In) {
 			return "", usage("say something: goclaw run \"TEXT\", or pipe the message in")
 		}
 		b, err := a.readAll(ctx, maxMessage+1)
@@ -116,7 +117,7 @@ const maxMessage = 1 << 20
 
 func (a *app) turn(cmd *cobra.Command, req run.Request, demo bool) (err error) {
 	ctx := cmd.Context()
-	g, err := a.open(ctx, demo)
+	g, err := a.open(ctx, gateway.Options{AllowDemo: demo})
 	if err != nil {
 		return err
 	}
@@ -128,32 +129,49 @@ func (a *app) turn(cmd *cobra.Command, req run.Request, demo bool) (err error) {
 	if err := a.sayChoice(ctx, g, req); err != nil {
 		return err
 	}
-	r, err := g.Runner.Start(req)
-	if err != nil {
-		return err
-	}
-	stopped := context.AfterFunc(ctx, r.Stop)
-	defer stopped()
-
-	view := newView(a)
-	var last agent.Event
-	for e := range r.Events(context.WithoutCancel(ctx), 0) {
-		if err := view.show(e); err != nil {
-			r.Stop() // nobody reads any more
-			return fmt.Errorf("write the answer: %w", err)
-		}
-		last = e
-	}
+	r, last, err := a.answer(ctx, g, req)
 	switch {
+	case err != nil:
+		return err
 	case last.Type == agent.RunFailed:
 		if a.json {
 			return &exitError{status: exitFailed}
 		}
-		return fmt.Errorf("%s Go on with: goclaw run --session %s \"TEXT\"", last.Text, r.Session)
+		return fmt.Errorf("%s Go on with: %s \"TEXT\"", sentence(last.Text), goOn(cmd, g, session.Key{Agent: r.Agent, ID: r.Session}))
 	case last.End != nil && last.End.Status == agent.Stopped:
-		return &exitError{status: exitInterrupted, err: fmt.Errorf("stopped; go on with --session %s", r.Session)}
+		return &exitError{status: exitInterrupted, err: fmt.Errorf("stopped; go on with: %s \"TEXT\"", goOn(cmd, g, session.Key{Agent: r.Agent, ID: r.Session}))}
 	}
 	return nil
+}
+
+// sentence is s with the end that a sentence has.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
+		return s
+	}
+	return s + "."
+}
+
+// answer starts a run, prints what happens in it, and returns its last event.
+// The end of ctx stops the run.
+func (a *app) answer(ctx context.Context, g *gateway.Gateway, req run.Request) (*run.Run, agent.Event, error) {
+	var last agent.Event
+	r, err := g.Runner.Start(req)
+	if err != nil {
+		return nil, last, err
+	}
+	stopped := context.AfterFunc(ctx, r.Stop)
+	defer stopped()
+	view := newView(a)
+	for e := range r.Events(context.WithoutCancel(ctx), 0) {
+		if err := view.show(e); err != nil {
+			r.Stop() // nobody reads any more
+			return r, last, fmt.Errorf("write the answer: %w", err)
+		}
+		last = e
+	}
+	return r, last, nil
 }
 
 // sayChoice says which model answers when nobody wrote it down.
@@ -162,8 +180,8 @@ func (a *app) sayChoice(ctx context.Context, g *gateway.Gateway, req run.Request
 	if err != nil {
 		return err
 	}
-	for _, n := range choice.NotInThisVersion {
-		a.say("note: %s", n)
+	if w := g.Config.Deprecated(req.Model); w != "" { // what is configured was warned of
+		a.say("warning: %s", w)
 	}
 	if choice.Found {
 		a.say("using %s/%s: %s", choice.Provider, choice.Model, choice.Why)

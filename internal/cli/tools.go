@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,9 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goclaw/goclaw/internal/agent/run"
-	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/gateway/api"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -25,32 +23,7 @@ func (a *app) toolsCommand() *cobra.Command {
 }
 
 // shownSurface is what "tools list" prints.
-type shownSurface struct {
-	Agent   string         `json:"agent"`
-	Session string         `json:"session,omitempty"`
-	Origin  tool.Origin    `json:"origin"`
-	Role    string         `json:"role"`
-	Target  llm.Target     `json:"target"`
-	Offered []listedTool   `json:"offered"` // in the order in which a model is shown them
-	Others  []listedTool   `json:"permitted_not_offered"`
-	Removed []tool.Removal `json:"removed"`
-}
-
-type listedTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Owner       string          `json:"owner"`
-	Category    string          `json:"category,omitempty"`
-	ReadOnly    bool            `json:"read_only"`
-	Internal    bool            `json:"internal,omitempty"`
-	Core        bool            `json:"core,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
-}
-
-func listed(e *tool.Entry) listedTool {
-	d := e.Def
-	return listedTool{d.Name, d.Description, e.Owner.String(), d.Category, d.ReadOnly, d.Internal, d.Core, d.Parameters}
-}
+type shownSurface struct{ api.Surface }
 
 func (a *app) toolsList() *cobra.Command {
 	var s scopeFlags
@@ -68,10 +41,11 @@ func (a *app) toolsList() *cobra.Command {
 				if err := a.inRole(cmd, g, &req.Caller); err != nil {
 					return err
 				}
-				v, err := surfaceOf(cmd, g, req)
+				sf, err := g.Surface(cmd.Context(), req)
 				if err != nil {
 					return err
 				}
+				v := shownSurface{sf}
 				return a.print(v, func(w io.Writer) error { return v.write(w, all) })
 			})
 		},
@@ -79,31 +53,6 @@ func (a *app) toolsList() *cobra.Command {
 	s.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "also list what is not offered, and why")
 	return cmd
-}
-
-func surfaceOf(cmd *cobra.Command, g *gateway.Gateway, req run.Request) (shownSurface, error) {
-	look, err := g.Look(cmd.Context(), req)
-	if err != nil {
-		return shownSurface{}, err
-	}
-	sf, err := look.Agent.Engine.Offer(cmd.Context(), look.Scope, look.Target, look.State)
-	var none *engine.NoToolsError
-	if err != nil && !errors.As(err, &none) { // a run ends then; here it is what is asked for
-		return shownSurface{}, err
-	}
-	v := shownSurface{
-		Agent: look.Scope.Agent(), Session: req.Session, Origin: req.Origin, Role: string(req.Caller.Role), Target: sf.Target,
-		Offered: []listedTool{}, Others: []listedTool{}, Removed: append([]tool.Removal{}, sf.Removed...),
-	}
-	for _, e := range sf.Offered {
-		v.Offered = append(v.Offered, listed(e))
-	}
-	for _, e := range sf.Permitted {
-		if _, ok := tool.Find(sf.Offered, e.Def.Name); !ok {
-			v.Others = append(v.Others, listed(e))
-		}
-	}
-	return v, nil
 }
 
 func (v shownSurface) write(w io.Writer, all bool) error {
@@ -115,7 +64,7 @@ func (v shownSurface) write(w io.Writer, all bool) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "TOOL\tOWNER\tGROUP\tKIND\tWHAT FOR")
-	row := func(x listedTool, mark string) {
+	row := func(x api.Tool, mark string) {
 		kind := "write"
 		if x.ReadOnly || x.Internal {
 			kind = "read"
@@ -170,6 +119,7 @@ func (a *app) toolsInvoke() *cobra.Command {
 	var args string
 	cmd := &cobra.Command{
 		Use: "invoke TOOL", Short: "Run one call through the whole pipeline and print the result",
+		ValidArgsFunction: offer(a.tools).first,
 		Long: "Run one call through every step that a model's call goes through, and print the result.\n" +
 			"Exit status: 0 the result, 2 the arguments are no JSON, 3 refused (by which step or guard stands in the message), 4 the tool failed.",
 		Example: "  goclaw tools invoke file_read --args '{\"path\":\"notes.md\"}'\n" +
@@ -184,25 +134,14 @@ func (a *app) toolsInvoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if req.Session == "" {
-				// One fixed session per local user, so that a ref that one
-				// invocation gives is valid in the next.
-				req.Session = "invoke-" + req.Caller.ID
-			}
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
 				if err := a.inRole(cmd, g, &req.Caller); err != nil {
 					return err
 				}
-				look, err := g.Look(cmd.Context(), req)
+				o, err := g.Invoke(cmd.Context(), req, names[0], raw)
 				if err != nil {
 					return err
 				}
-				// No model is involved, so no provider's policy, unless one is named.
-				target := llm.Target{}
-				if req.Model != "" {
-					target = look.Target
-				}
-				o := look.Agent.Engine.Invoke(cmd.Context(), look.Scope, target, look.State, names[0], raw)
 				return a.printOutcome(o)
 			})
 		},
@@ -281,7 +220,7 @@ func (a *app) printContent(parts []llm.Part) error {
 		if p.Media != nil {
 			text = fmt.Sprintf("[%s %s, %d bytes]", p.Media.MIME, p.Media.Name, len(p.Media.Data))
 		}
-		if terminal(a.Out) {
+		if isTerminal(a.Out) {
 			text = printable(text)
 		}
 		if !strings.HasSuffix(text, "\n") {
@@ -299,6 +238,7 @@ func (a *app) toolsExplain() *cobra.Command {
 	var message string
 	cmd := &cobra.Command{
 		Use: "explain TOOL", Short: "Say how far a tool gets, why no further, and what to do about it", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: offer(a.tools).first,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			req, err := a.request(cmd, &s)
 			if err != nil {
@@ -309,11 +249,7 @@ func (a *app) toolsExplain() *cobra.Command {
 				if err := a.inRole(cmd, g, &req.Caller); err != nil {
 					return err
 				}
-				look, err := g.Look(cmd.Context(), req)
-				if err != nil {
-					return err
-				}
-				x, err := look.Agent.Engine.Explain(cmd.Context(), look.Scope, look.Target, look.State, names[0])
+				x, err := g.Explain(cmd.Context(), req, names[0])
 				if err != nil {
 					return err
 				}

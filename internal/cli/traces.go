@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,9 +22,10 @@ func (a *app) tracesCommand() *cobra.Command {
 	var after string
 	cmd := &cobra.Command{
 		Use: "traces [RUN]", Short: "List runs, or show what happened in one: prompts, model calls, tool calls with their steps",
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: offer(a.runs).first,
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+			return a.withStored(cmd.Context(), func(g *gateway.Gateway) error {
 				if len(args) == 1 {
 					return a.trace(cmd, g, args[0])
 				}
@@ -31,11 +33,23 @@ func (a *app) tracesCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				runs, next, err := g.Sessions.Runs(cmd.Context(), session.RunFilter{Agent: agent, ID: a.session, Limit: limit, After: after, Depth: session.Traced})
+				f := session.RunFilter{Agent: agent, ID: a.session, Limit: limit, After: after, Depth: session.Traced}
+				if f.Caller, err = a.owner(cmd, g); err != nil {
+					return err
+				}
+				if f.Caller != "" && f.ID != "" {
+					// All that was said in a session of one's own.
+					key, err := a.find(cmd, g, f.ID)
+					if err != nil {
+						return err
+					}
+					f.Agent, f.Caller = key.Agent, ""
+				}
+				runs, next, err := g.Sessions.Runs(cmd.Context(), f)
 				if err != nil {
 					return err
 				}
-				return a.printRuns(cmd, g, agent, runs, next)
+				return a.printRuns(cmd, f.Agent, runs, next)
 			})
 		},
 	}
@@ -47,7 +61,6 @@ func (a *app) tracesCommand() *cobra.Command {
 // trace is a run as it is printed.
 type trace struct {
 	session.Run
-	USD    *float64     `json:"usd,omitempty"` // nil when a price is unknown
 	Rounds []roundTrace `json:"rounds"`
 }
 
@@ -56,38 +69,39 @@ type roundTrace struct {
 	Request agent.RequestFacts `json:"request"`
 	Finish  llm.Finish         `json:"finish"`
 	Usage   llm.Usage          `json:"usage"`
+	Cached  bool               `json:"cached,omitempty"` // no model was asked
 	Text    string             `json:"text,omitempty"`
-	Started time.Time          `json:"started"`
-	First   time.Time          `json:"first_token,omitzero"`
-	Replied time.Time          `json:"replied"`
-	Ended   time.Time          `json:"ended,omitzero"`
-	Calls   []tool.Outcome     `json:"calls,omitempty"`
+	// Attempts are the model calls for it that failed; Retracted counts how
+	// often text that had been shown was taken back.
+	Attempts  []llm.Attempt `json:"attempts,omitempty"`
+	Retracted int           `json:"retracted,omitempty"`
+
+	Started time.Time      `json:"started"`
+	First   time.Time      `json:"first_token,omitzero"`
+	Replied time.Time      `json:"replied"`
+	Ended   time.Time      `json:"ended,omitzero"`
+	Calls   []tool.Outcome `json:"calls,omitempty"`
 }
 
-func traceOf(g *gateway.Gateway, r session.Run) trace {
-	usd := 0.0
-	t := trace{Run: r, USD: &usd, Rounds: []roundTrace{}}
+func traceOf(r session.Run) trace {
+	t := trace{Run: r, Rounds: []roundTrace{}}
 	for _, x := range r.Rounds {
-		if c := x.Cost(g.Cost); c != nil && t.USD != nil {
-			usd += *c
-		} else {
-			t.USD = nil
-		}
 		t.Rounds = append(t.Rounds, roundTrace{
-			Number: x.Number, Request: x.Request, Finish: x.Reply.Finish, Usage: x.Reply.Usage, Text: x.Reply.Message.Text(),
+			Number: x.Number, Request: x.Request, Finish: x.Reply.Finish, Usage: x.Reply.Usage, Cached: x.Reply.Cached, Text: x.Reply.Message.Text(),
+			Attempts: x.Attempts, Retracted: x.Retracted,
 			Started: x.Started, First: x.FirstToken, Replied: x.Replied, Ended: x.Ended, Calls: x.Outcomes,
 		})
 	}
 	return t
 }
 
-func (a *app) printRuns(cmd *cobra.Command, g *gateway.Gateway, agent string, runs []session.Run, next string) error {
+func (a *app) printRuns(cmd *cobra.Command, agent string, runs []session.Run, next string) error {
 	v := struct {
 		Runs []trace `json:"runs"`
 		Next string  `json:"next,omitempty"`
 	}{[]trace{}, next}
 	for _, r := range runs {
-		v.Runs = append(v.Runs, traceOf(g, r))
+		v.Runs = append(v.Runs, traceOf(r))
 	}
 	return a.print(v, func(w io.Writer) error {
 		if len(runs) == 0 {
@@ -129,10 +143,23 @@ func (a *app) trace(cmd *cobra.Command, g *gateway.Gateway, id string) error {
 	if err != nil {
 		return err
 	}
+	p, err := a.who(cmd, g)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 0 && !p.Privileged() {
+		s, err := g.Sessions.Session(cmd.Context(), runs[0].Session)
+		switch {
+		case errors.Is(err, session.ErrNotFound), err == nil && !s.MayUse(p):
+			runs = nil
+		case err != nil:
+			return err
+		}
+	}
 	if len(runs) == 0 {
 		return fmt.Errorf("there is no run %s; see goclaw traces", id)
 	}
-	t := traceOf(g, runs[0])
+	t := traceOf(runs[0])
 	return a.print(t, func(w io.Writer) error {
 		var b strings.Builder
 		writeTrace(&b, t)
@@ -157,7 +184,16 @@ func writeTrace(b *strings.Builder, t trace) {
 		if !r.First.IsZero() {
 			fmt.Fprintf(b, " (first token %s)", r.First.Sub(r.Started).Round(time.Microsecond))
 		}
+		if r.Cached {
+			b.WriteString("\n  from the cache of answers: no model was asked")
+		}
 		fmt.Fprintf(b, "\n  tokens: %d in (%d cached), %d out\n  request: %d bytes, %d messages, %d tools\n", u.Input, u.Cached, u.Output, r.Request.Bytes, r.Request.Messages, len(r.Request.Tools))
+		for _, x := range r.Attempts {
+			fmt.Fprintf(b, "  attempt: %s\n", attempted(x))
+		}
+		if r.Retracted > 0 {
+			fmt.Fprintf(b, "  taken back: what had been shown of the answer, %s\n", times(r.Retracted))
+		}
 		if r.Request.Dropped > 0 {
 			fmt.Fprintf(b, "  %d older messages were left out to fit the model's window\n", r.Request.Dropped)
 		}
@@ -171,6 +207,34 @@ func writeTrace(b *strings.Builder, t trace) {
 			writeCall(b, o)
 		}
 	}
+}
+
+// attempted is a model call that failed, and what was done about it.
+func attempted(x llm.Attempt) string {
+	text := fmt.Sprintf("%s failed after %s: %s: %s", x.Target, taken(x.Ended.Sub(x.Started)), x.Class, x.Message)
+	if x.Skipped {
+		text = fmt.Sprintf("%s could not be asked: %s", x.Target, x.Message)
+	}
+	if x.Status != 0 {
+		text += fmt.Sprintf(" (HTTP %d)", x.Status)
+	}
+	switch {
+	case x.Next == llm.Retry && x.Wait > 0:
+		text += ", asked again after " + taken(x.Wait)
+	case x.Next == llm.Retry:
+		text += ", asked again at once"
+	case x.To != nil:
+		text += ", moved to " + x.To.String()
+	}
+	return text
+}
+
+// times says how often.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func writeCall(b *strings.Builder, o tool.Outcome) {

@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,28 +14,28 @@ import (
 
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/lib/nearest"
 )
 
 func (a *app) usersCommand() *cobra.Command {
-	return group("users", "People and their API tokens", a.usersAdd(), a.usersToken(), a.usersList())
+	return group("users", "People, their sign-in links and API tokens",
+		a.usersAdd(), a.usersLink(), a.usersToken(), a.usersTokens(), a.usersRevoke(), a.usersList(), a.usersRemove())
 }
 
 func (a *app) usersAdd() *cobra.Command {
+	var role string
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Make a person", Args: cobra.ExactArgs(1),
-		Long:    "Make a person, with the role that --role names (user unless it is given).",
-		Example: "  goclaw users add ada --role user\n  goclaw users token ada",
+		Example: "  goclaw users add ada --role admin\n  goclaw users link ada",
 	}
+	// In the place of the flag that all commands have.
+	cmd.Flags().StringVar(&role, "role", string(auth.User), "what the person may do: admin or user")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		role := auth.User
-		if cmd.Flags().Changed("role") {
-			role = auth.Role(a.role)
-		}
-		account := auth.Account{ID: args[0], Role: role, Created: time.Now().UTC()}
+		account := auth.Account{ID: args[0], Role: auth.Role(role), Created: time.Now().UTC()}
 		if err := account.Check(); err != nil {
 			return usage("%w", err)
 		}
-		return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+		return a.withStored(cmd.Context(), func(g *gateway.Gateway) error {
 			err := g.Users.Add(cmd.Context(), account)
 			if errors.Is(err, auth.ErrExists) {
 				return fmt.Errorf("there is a person %s already; see goclaw users list", account.ID)
@@ -43,7 +44,8 @@ func (a *app) usersAdd() *cobra.Command {
 				return err
 			}
 			return a.print(account, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s is added as %s; make a token with: goclaw users token %s\n", account.ID, account.Role, account.ID)
+				_, err := fmt.Fprintf(w, "%s is added as %s; make a sign-in link with: goclaw users link %s, or a token with: goclaw users token %s\n",
+					account.ID, account.Role, account.ID, account.ID)
 				return err
 			})
 		})
@@ -51,56 +53,11 @@ func (a *app) usersAdd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) usersToken() *cobra.Command {
-	var note string
-	var expires string
-	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Make an API token for a person and print it once", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var life time.Duration
-			if cmd.Flags().Changed("expires") {
-				var ok bool
-				if life, ok = span(expires); !ok {
-					return usage("--expires is a time such as 12h or 30d, not %q", expires)
-				}
-			}
-			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				secret, t := auth.NewToken()
-				t.User, t.Note, t.Created = args[0], note, time.Now().UTC()
-				until := "for ever"
-				if life > 0 {
-					t.Expires = t.Created.Add(life)
-					until = "until " + day(t.Expires)
-				}
-				err := g.Users.AddToken(cmd.Context(), t)
-				if errors.Is(err, auth.ErrUnknown) {
-					return fmt.Errorf("there is no person %s; make one with: goclaw users add %s", t.User, t.User)
-				}
-				if err != nil {
-					return err
-				}
-				a.say("this token is shown once and not kept; id %s, valid %s", t.ID, until)
-				v := struct {
-					auth.Token
-					Secret string `json:"token"`
-				}{t, secret}
-				return a.print(v, func(w io.Writer) error {
-					_, err := fmt.Fprintln(w, secret)
-					return err
-				})
-			})
-		},
-	}
-	cmd.Flags().StringVar(&note, "note", "", "what the token is for")
-	cmd.Flags().StringVar(&expires, "expires", "", "how long it is valid, such as 12h or 30d (default for ever)")
-	return cmd
-}
-
 func (a *app) usersList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List people", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
+			return a.withStored(cmd.Context(), func(g *gateway.Gateway) error {
 				list, err := g.Users.List(cmd.Context())
 				if err != nil {
 					return err
@@ -125,14 +82,90 @@ func (a *app) usersList() *cobra.Command {
 	}
 }
 
-// span reads a time above zero as the configuration writes it, days too.
-func span(s string) (time.Duration, bool) {
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		return time.Duration(n) * 24 * time.Hour, err == nil && n > 0
+func (a *app) usersRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove a person with all tokens; their sessions stay", Args: cobra.ExactArgs(1),
+		Long: "Remove a person, with their tokens, browsers that are signed in and links. Nothing is asked.\n" +
+			"Sessions that they began stay: an admin can use and delete them, and so can whoever gets the same name later.",
+		ValidArgsFunction: offer(a.people).first,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withStored(cmd.Context(), func(g *gateway.Gateway) error {
+				account, err := g.Users.Get(cmd.Context(), args[0])
+				if err != nil {
+					return noPerson(cmd.Context(), g, err, args[0])
+				}
+				tokens, err := g.Users.Tokens(cmd.Context(), account.ID)
+				if err != nil {
+					return err
+				}
+				if err := g.Users.Remove(cmd.Context(), account.ID); err != nil {
+					return noPerson(cmd.Context(), g, err, account.ID)
+				}
+				v := struct {
+					User    auth.Account `json:"user"`
+					Removed bool         `json:"removed"`
+					Tokens  []auth.Token `json:"tokens"`
+				}{account, true, append([]auth.Token{}, tokens...)}
+				left, err := g.Users.List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if account.Role == auth.Admin && !slices.ContainsFunc(left, func(u auth.Account) bool { return u.Role == auth.Admin }) {
+					a.say("note: nobody is an admin now; the gateway makes one when it starts")
+				}
+				return a.print(v, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%s (%s) is removed, with %s; sessions stay\n", account.ID, account.Role, counted(tokens))
+					return err
+				})
+			})
+		},
 	}
-	d, err := time.ParseDuration(s)
-	return d, err == nil && d > 0
+}
+
+// counted says how many tokens of which kind list holds.
+func counted(list []auth.Token) string {
+	n := map[auth.Kind]int{}
+	for _, k := range list {
+		n[k.Kind]++
+	}
+	var parts []string
+	for _, of := range []struct {
+		kind auth.Kind
+		name string
+	}{{auth.KindAPI, "API token"}, {auth.KindSession, "signed-in browser"}, {auth.KindLink, "open link"}} {
+		if n[of.kind] > 0 {
+			parts = append(parts, count(n[of.kind], of.name))
+		}
+	}
+	if len(parts) == 0 {
+		return "no tokens"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fewPeople is how many are all named to whoever mistook one.
+const fewPeople = 5
+
+// noPerson says what to do when err is that there is no account with the id.
+func noPerson(ctx context.Context, g *gateway.Gateway, err error, id string) error {
+	if !errors.Is(err, auth.ErrUnknown) {
+		return err
+	}
+	list, err := g.Users.List(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(list))
+	for i, u := range list {
+		ids[i] = u.ID
+	}
+	hint := "; see"
+	if near := nearest.Names(id, ids, 3); len(near) > 0 {
+		hint = fmt.Sprintf(": did you mean %s? See", strings.Join(near, " or "))
+	} else if len(ids) > 0 && len(ids) <= fewPeople {
+		hint = fmt.Sprintf(": known are %s. See", strings.Join(ids, ", "))
+	}
+	return fmt.Errorf("there is no person %s%s goclaw users list, or make one with: goclaw users add %s", id, hint, quoted(id))
 }
 
 // day is a time for a table, in the person's zone.

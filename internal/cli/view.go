@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/goclaw/goclaw/internal/agent"
@@ -14,13 +13,12 @@ import (
 // view prints the events of a run for a person, or as JSONL.
 type view struct {
 	*app
-	mixed bool                 // what goes to standard output and to standard error ends up in one place
-	open  bool                 // the text on standard output doesn't end with a line break
-	began map[string]time.Time // by call id
+	mixed bool // what goes to standard output and to standard error ends up in one place
+	open  bool // the text on standard output doesn't end with a line break
 }
 
 func newView(a *app) *view {
-	return &view{app: a, mixed: terminal(a.Out) || sameFile(a.Out, a.Err), began: map[string]time.Time{}}
+	return &view{app: a, mixed: isTerminal(a.Out) || sameFile(underneath(a.Out), a.Err)}
 }
 
 // show prints one event. Its error is one of writing standard output.
@@ -44,14 +42,12 @@ func (v *view) show(e agent.Event) error {
 		return err
 	case agent.Notice:
 		v.aside("%s", e.Text)
-	case agent.ToolStarted:
-		v.began[e.Tool.ID] = e.Time
 	case agent.ToolProgress:
 		v.aside("%s: %s", e.Tool.Name, e.Text)
 	case agent.ToolFinished:
 		v.aside("%s", toolLine(e.Tool))
 	case agent.Attachment:
-		v.aside("attached: %s", e.Ref)
+		v.aside("%s", attachment(e))
 	}
 	return nil
 }
@@ -85,14 +81,14 @@ func (v *view) aside(format string, args ...any) {
 func toolLine(t *agent.ToolEvent) string {
 	o := t.Outcome
 	s := t.Name + " " + short(string(t.Args), 80)
-	took := o.Ended.Sub(o.Started).Round(time.Millisecond)
+	took := taken(o.Ended.Sub(o.Started))
 	switch {
 	case o.Status == tool.OK && o.Ref != "":
 		return fmt.Sprintf("%s: ok, %d characters kept as %s (%s)", s, o.Chars, o.Ref, took)
 	case o.Status == tool.OK:
 		return fmt.Sprintf("%s: ok (%s)", s, took)
 	case o.Refusal != nil:
-		return fmt.Sprintf("%s: refused by %s: %s", s, o.Step, o.Refusal.Reason)
+		return fmt.Sprintf("%s: refused by %s: %s", s, refuser(*o), o.Refusal.Reason)
 	}
 	text := ""
 	for _, p := range o.Content {

@@ -1,6 +1,10 @@
 package config
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/lib/source"
@@ -75,15 +79,68 @@ func (c *Config) Agent(id string) (Agent, bool) {
 	if alias {
 		id = strings.ToLower(id)
 	}
-	for _, a := range c.AgentBlock.List {
-		if a.ID == id {
-			return a, true
-		}
+	if a, ok := c.own(id); ok {
+		return a, true
 	}
 	if alias {
 		return c.DefaultAgent(), true
 	}
 	return Agent{}, false
+}
+
+// Displaced tells what becomes of the agents of before, the configuration that
+// this one takes the place of: those that are gone, and those that work in
+// another folder though nobody gave them one. Agents that never had a folder
+// have nothing to lose.
+func (c *Config) Displaced(before *Config) []string {
+	var out []string
+	for _, was := range before.Agents() {
+		if _, err := os.Stat(was.Workspace); err != nil {
+			continue
+		}
+		now, ok := c.own(was.ID)
+		switch {
+		case !ok:
+			out = append(out, c.gone(was))
+		case now.Workspace != was.Workspace && !c.givesFolder(was.ID) && !before.givesFolder(was.ID):
+			// Nobody gave it that folder, so it is one in the home.
+			folder := strings.TrimPrefix(was.Workspace, before.Home+string(filepath.Separator))
+			out = append(out, fmt.Sprintf("agent %s works in %s now, no longer in %s; to leave it there: goclaw config set 'agents.list[%s].workspace' %s",
+				was.ID, now.Workspace, was.Workspace, was.ID, filepath.ToSlash(folder)))
+		}
+	}
+	return out
+}
+
+// gone tells what is left of an agent that is configured no more.
+func (c *Config) gone(was Agent) string {
+	text := fmt.Sprintf("agent %s is gone: its conversations can be looked at, and nobody goes on with them, and ", was.ID)
+	for _, a := range c.Agents() {
+		if a.Workspace != was.Workspace {
+			continue
+		}
+		text += fmt.Sprintf("%s works in its folder, %s", a.ID, a.Workspace)
+		if was.Default && a.Default {
+			text += fmt.Sprintf("; to keep %s: goclaw config set 'agents.list[%s].default' true", was.ID, was.ID)
+		}
+		return text
+	}
+	return text + "its folder stays, " + was.Workspace
+}
+
+// own is the agent that is configured under an id.
+func (c *Config) own(id string) (Agent, bool) {
+	i := slices.IndexFunc(c.Agents(), func(a Agent) bool { return a.ID == id })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return c.Agents()[i], true
+}
+
+// givesFolder reports whether the configuration says where an agent works.
+func (c *Config) givesFolder(id string) bool {
+	_, written := locate(c.root, path{{name: "agents"}, {name: "list"}, {kind: stepEntry, name: id, index: -1}, {name: "workspace"}})
+	return written
 }
 
 // validAgentID holds ids to what is safe as a folder name on every system.

@@ -1,6 +1,9 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -182,5 +185,57 @@ hooks: [{name: h, action: notify, agents: [default, gone]}]
 	}
 	if c.Hooks[0].Pos.String() != "hooks[h] (config.yaml:5)" || c.Hooks[0].When != "before" || c.Hooks[0].Timeout != 5*time.Second {
 		t.Errorf("hook: %+v", c.Hooks[0])
+	}
+}
+
+// What becomes of agents that have a folder when others take their place.
+func TestDisplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, folder := range []string{"workspace", "agents/writer/workspace"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const can = "can be looked at, and nobody goes on with them"
+	for name, tc := range map[string]struct {
+		before, after string
+		want          []string // with . for the home folder
+	}{
+		"nothing":        {"", "log: {level: debug}", nil},
+		"written down":   {"", "agents: {list: [{id: main}, {id: writer}]}", nil},
+		"its own key":    {"", "agents: {list: [{id: main, workspace: x}]}", nil},
+		"its key is off": {"agents: {list: [{id: main, workspace: agents/writer/workspace}]}", "", nil},
+		"no folder yet":  {"agents: {list: [{id: main}, {id: new}]}", "", nil},
+		"main is gone": {"", "agents: {list: [{id: writer}]}", []string{
+			"agent main is gone: its conversations " + can + ", and writer works in its folder, ./workspace; to keep main: goclaw config set 'agents.list[main].default' true",
+		}},
+		"another is gone": {"agents: {list: [{id: main}, {id: writer}]}", "", []string{
+			"agent writer is gone: its conversations " + can + ", and its folder stays, ./agents/writer/workspace",
+		}},
+		"another default": {"agents: {list: [{id: main}, {id: writer}]}", "agents: {list: [{id: main}, {id: writer, default: true}]}", []string{
+			"agent main works in ./agents/main/workspace now, no longer in ./workspace; to leave it there: goclaw config set 'agents.list[main].workspace' workspace",
+			"agent writer works in ./workspace now, no longer in ./agents/writer/workspace; to leave it there: goclaw config set 'agents.list[writer].workspace' agents/writer/workspace",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := config.Options{Home: dir}
+			before, err := config.Parse(o, []byte(tc.before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := config.Parse(o, []byte(tc.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range after.Displaced(before) {
+				got = append(got, strings.ReplaceAll(s, dir, "."))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }

@@ -29,7 +29,7 @@ type Provider struct {
 	APIKey           string            `yaml:"api_key" doc:"key, ${VARIABLE} or secret:NAME; ${OPENAI_API_KEY}, ${ANTHROPIC_API_KEY}, ${GEMINI_API_KEY} and ${DEEPSEEK_API_KEY} for the built-in providers" is:"secret"`
 	BaseURL          string            `yaml:"base_url" doc:"address of the API; the provider's own when empty" format:"url"`
 	Model            string            `yaml:"model" doc:"model; the shipped default for the provider when empty"`
-	ContextWindow    int               `yaml:"context_window" doc:"tokens; from the model table when 0" min:"0"`
+	ContextWindow    int               `yaml:"context_window" doc:"tokens; what Ollama says of the model, else from the model table, when 0" min:"0"`
 	MaxOutputTokens  int               `yaml:"max_output_tokens" doc:"tokens of one answer; from the model table when 0" min:"0"`
 	Temperature      *float64          `yaml:"temperature" doc:"the model's own when null" min:"0" max:"2"`
 	Reasoning        string            `yaml:"reasoning" doc:"how much the model thinks first, where it can" enum:"|off|low|medium|high"`

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,11 @@ func (d *decoder) check() {
 	}
 	d.checkProviders()
 	d.checkAgents()
+	d.checkGateway()
+	d.checkBudget("budget", &c.Budget)
+	for i, a := range c.AgentBlock.List {
+		d.checkBudget(fmt.Sprintf("agents.list[%d].budget", i), a.Budget)
+	}
 	if g := c.Tools.LoopGuard; g.Hint > 0 && g.Stop > 0 && g.Hint > g.Stop {
 		d.faultAt("tools.loop_guard", "hint (%d) must not be above stop (%d)", g.Hint, g.Stop)
 	}
@@ -103,25 +109,27 @@ func (d *decoder) checkProviders() {
 		case p.Type == compatible && p.BaseURL == "":
 			d.faultAt(key, "the key base_url is missing: a provider of the type %s needs an address", compatible)
 		}
-		if name == "gemini-legacy" && c.AI.Provider == name {
-			d.warnAt("ai.provider", "gemini-legacy is deprecated and served as gemini")
+		if _, written := locate(c.root, path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: name}}); written && p.Type == geminiLegacy {
+			d.warnAt(key, "%s is deprecated and served as %s: move what is set here to ai.providers.%s", geminiLegacy, gemini, gemini)
 		}
 	}
 	if name := c.AI.Provider; name != "" {
-		if _, ok := c.AI.Providers[name]; !ok {
-			d.unknownProvider("ai.provider", name)
-		}
+		d.checkModel("ai.provider", name)
 	}
 	for i, s := range c.AI.Fallback {
 		d.checkModel(fmt.Sprintf("ai.fallback[%d]", i), s)
 	}
 }
 
-// checkModel faults a model string whose provider does not exist.
+// checkModel faults a model string whose provider does not exist, and warns of
+// one that should go.
 func (d *decoder) checkModel(key, s string) {
 	name, _ := SplitModel(s)
 	if _, ok := d.cfg.AI.Providers[name]; !ok {
 		d.unknownProvider(key, name)
+	}
+	if w := d.cfg.Deprecated(s); w != "" {
+		d.warnAt(key, "%s", w)
 	}
 }
 
@@ -157,6 +165,39 @@ func (d *decoder) checkAgents() {
 	}
 }
 
+// fewTokens is less than a call with some tools on offer takes.
+const fewTokens = 1000
+
+// checkBudget warns of limits that leave room for nothing, and of those that are
+// never reached, since a narrower one holds for what they hold for.
+func (d *decoder) checkBudget(key string, b *Budget) {
+	if b == nil {
+		return
+	}
+	all := []struct {
+		name string
+		*Amount
+	}{{"run", b.Run}, {"session", b.Session}, {"day", b.Day}}
+	for _, one := range all {
+		if one.Amount != nil && one.Tokens > 0 && one.Tokens < fewTokens {
+			d.warnAt(key+"."+one.name+".tokens", "hardly any model call takes fewer than %d tokens, so that none is made", fewTokens)
+		}
+	}
+	for i, narrow := range all[:2] {
+		for _, wide := range all[i+1:] {
+			if narrow.Amount == nil || wide.Amount == nil {
+				continue
+			}
+			if wide.Tokens > 0 && narrow.Tokens > wide.Tokens {
+				d.warnAt(key+"."+narrow.name+".tokens", "it is above %s.tokens, which is reached first", wide.name)
+			}
+			if wide.USD > 0 && narrow.USD > wide.USD {
+				d.warnAt(key+"."+narrow.name+".usd", "it is above %s.usd, which is reached first", wide.name)
+			}
+		}
+	}
+}
+
 // warnAgents tells of agents that don't exist: the part that names them is
 // off, and the rest works.
 func (d *decoder) warnAgents(key string, ids ...string) {
@@ -172,19 +213,38 @@ func (d *decoder) warnAgents(key string, ids ...string) {
 	}
 }
 
+// checkGateway faults an address that no page could come from: it would be
+// found out only when the gateway starts.
+func (d *decoder) checkGateway() {
+	if what := notAnOrigin(d.cfg.Gateway.PublicURL); what != "" {
+		d.faultAt("gateway.public_url", "%s: the gateway answers at the root of a host, as in https://claw.example.org", what)
+	}
+}
+
+// notAnOrigin says what an address has that no origin has: a scheme and a host
+// are all that one is made of. An empty text passes.
+func notAnOrigin(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return ""
+	case err != nil:
+		return "it is no address"
+	case u.Hostname() == "":
+		return "it names no host"
+	case u.User != nil:
+		return "it may hold no user or password"
+	case strings.Trim(u.Path, "/") != "":
+		return "it may hold no path"
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "it may hold neither ? nor #"
+	}
+	return ""
+}
+
 // settle fills in what depends on other keys and on the environment.
 func (c *Config) settle(d *decoder) {
-	for _, b := range builtins {
-		p := c.AI.Providers[b.name]
-		key, written := locate(c.root, path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: b.name}, {name: "api_key"}})
-		if !written || deref(key.value).Value == "" {
-			p.APIKey = ""
-			if b.keyVar != "" {
-				p.APIKey = c.environ.Get(b.keyVar)
-			}
-			c.AI.Providers[b.name] = p
-		}
-	}
+	c.settleProviders()
 	if len(c.AgentBlock.List) == 0 {
 		main := Agent{ID: MainAgent, Name: "Main", Default: true, Tools: c.Tools.own(), Memory: c.Memory}
 		main.Pos.Key = "agents.list"
@@ -202,6 +262,28 @@ func (c *Config) settle(d *decoder) {
 			d.faultAt(fmt.Sprintf("agents.list[%d].workspace", i), "%v", err)
 		}
 		a.Workspace = dir
+	}
+}
+
+// settleProviders takes keys that are not written from the environment, and what
+// a deprecated provider lacks from the one by which it is served.
+func (c *Config) settleProviders() {
+	for _, b := range builtins {
+		p := c.AI.Providers[b.name]
+		key, written := locate(c.root, path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: b.name}, {name: "api_key"}})
+		if !written || deref(key.value).Value == "" {
+			p.APIKey = ""
+			if b.keyVar != "" && b.name != geminiLegacy {
+				p.APIKey = c.environ.Get(b.keyVar)
+			}
+			c.AI.Providers[b.name] = p
+		}
+	}
+	for name, p := range c.AI.Providers {
+		if p.Type == geminiLegacy {
+			p.inherit(c.AI.Providers[gemini])
+			c.AI.Providers[name] = p
+		}
 	}
 }
 

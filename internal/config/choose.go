@@ -24,14 +24,14 @@ type Choice struct {
 	Target
 	// Why is a sentence for people that says what decided.
 	Why string
-	// NotInThisVersion names what was found and can't be used yet, a sentence
-	// each.
-	NotInThisVersion []string
 }
 
 // ErrNoProvider says that nothing names a provider and none was found. The
 // message names the variables that would change that.
 var ErrNoProvider = errors.New("no model provider is set up")
+
+// ErrNoKey says that the provider which is named has no key.
+var ErrNoKey = errors.New("has no key")
 
 // Choose finds the provider and model of an agent. It depends on nothing but
 // its arguments and the configuration:
@@ -60,52 +60,26 @@ func (c *Config) Choose(a Agent, s Situation) (Choice, error) {
 
 // find looks for a provider that would work.
 func (c *Config) find(s Situation) (Choice, error) {
-	var missing, vars, later []string
+	var vars []string
 	for _, b := range builtins {
-		if b.keyVar == "" || b.name == "gemini-legacy" {
+		if b.keyVar == "" || b.name == geminiLegacy {
 			continue
 		}
-		if b.missing {
-			later = append(later, b.keyVar)
-		} else {
-			vars = append(vars, b.keyVar)
+		vars = append(vars, b.keyVar)
+		if why := c.keyFound(b, s); why != "" {
+			return c.chosen(b.name, s, why)
 		}
-		why := c.keyFound(b, s)
-		if why == "" {
-			continue
-		}
-		if b.missing {
-			missing = append(missing, fmt.Sprintf("%s, but the provider %s is not in this version", why, b.name))
-			continue
-		}
-		choice, err := c.chosen(b.name, s, why)
-		choice.NotInThisVersion = missing
-		return choice, err
 	}
 	if s.Ollama != nil {
 		if models, ok := s.Ollama(); ok {
-			choice, err := c.chosen(ollamaModel(c, models), s, "no key is set and a local Ollama answers")
-			choice.NotInThisVersion = missing
-			return choice, err
+			return c.chosen(ollamaModel(c, models), s, "no key is set and a local Ollama answers")
 		}
 	}
 	if s.Demo {
-		why := fmt.Sprintf("no key is set (%s) and no local Ollama answers", strings.Join(vars, ", "))
-		if len(missing) > 0 {
-			why = strings.Join(missing, "; ") + "; no other key is set and no local Ollama answers"
-		}
-		choice, err := c.chosen("demo", s, why)
-		choice.NotInThisVersion = missing
-		return choice, err
+		return c.chosen("demo", s, fmt.Sprintf("no key is set (%s) and no local Ollama answers", strings.Join(vars, ", ")))
 	}
-	hint := fmt.Sprintf("set %s, start Ollama, or write ai.provider in %s", strings.Join(vars, " or "), c.File)
-	if len(later) > 0 {
-		hint += fmt.Sprintf(" (%s: these providers are not in this version)", strings.Join(later, ", "))
-	}
-	if len(missing) > 0 {
-		hint = strings.Join(missing, "; ") + "; " + hint
-	}
-	return Choice{NotInThisVersion: missing}, fmt.Errorf("%w: %s", ErrNoProvider, hint)
+	return Choice{}, fmt.Errorf("%w: set %s, start Ollama, or write ai.provider in %s; goclaw config set ai.provider demo takes a script without AI",
+		ErrNoProvider, strings.Join(vars, " or "), c.File)
 }
 
 // keyFound says how the built-in provider b is set up, or "".
@@ -153,7 +127,7 @@ func (c *Config) chosen(model string, s Situation, why string) (Choice, error) {
 				if pos := c.Where("ai.providers." + t.Provider + ".api_key"); !pos.IsDefault() {
 					hint = "or mend " + pos.String() + ", which gives no key"
 				}
-				return Choice{}, fmt.Errorf("choose provider: %s has no key (%s): set %s, %s", t.Provider, why, b.keyVar, hint)
+				return Choice{}, fmt.Errorf("choose provider: %s %w (%s): set %s, %s", t.Provider, ErrNoKey, why, b.keyVar, hint)
 			}
 		}
 	}

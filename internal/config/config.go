@@ -72,6 +72,7 @@ type Config struct {
 	// literal is where the first secret stands in the file itself.
 	literal source.Pos
 	raw     []byte
+	digest  string // see [Config.Digest]
 	root    *yaml.Node
 	env     map[*yaml.Node]string
 	environ Environ
@@ -162,7 +163,7 @@ func (c *Cache) setDefaults() {
 // LLMCache is the cache of model answers.
 type LLMCache struct {
 	Enabled bool          `yaml:"enabled" doc:"cache first answers of requests without tools"`
-	TTL     time.Duration `yaml:"ttl" doc:"how long an answer is kept; a bare number is seconds"`
+	TTL     time.Duration `yaml:"ttl" doc:"how long an answer is kept; not at all when 0; a bare number is seconds"`
 }
 
 func (c *LLMCache) setDefaults() { *c = LLMCache{Enabled: true, TTL: 300 * time.Second} }
@@ -197,14 +198,14 @@ func (s *Sessions) setDefaults() { s.WhileBusy = "queue" }
 // Budget limits what runs may use. A nil amount is no limit.
 type Budget struct {
 	Run     *Amount `yaml:"run" doc:"of one run"`
-	Session *Amount `yaml:"session" doc:"of one session"`
-	Day     *Amount `yaml:"day" doc:"of one day"`
+	Session *Amount `yaml:"session" doc:"of one session, whenever its runs are"`
+	Day     *Amount `yaml:"day" doc:"of one day of UTC, by all agents together; an agent's own by that agent"`
 }
 
 // Amount is a limit on tokens and on US dollars; zero is no limit.
 type Amount struct {
-	Tokens int64   `yaml:"tokens" doc:"tokens in and out; 0 is no limit" min:"0"`
-	USD    float64 `yaml:"usd" doc:"US dollars; 0 is no limit" min:"0"`
+	Tokens int64   `yaml:"tokens" doc:"tokens in and out; 0 is no limit" min:"0" max:"1000000000000"`
+	USD    float64 `yaml:"usd" doc:"US dollars; 0 is no limit" min:"0" max:"1000000000"`
 }
 
 // Pages are HTML pages that agents publish.

@@ -16,21 +16,49 @@ import (
 // it is, comments and blank lines included. The value is YAML; for a key that
 // holds text it is the text itself, unless it stands in quotes. Missing
 // parents, a missing entry that is named by its id, and the file are created;
-// a list is appended to by the index behind its last entry.
+// a list is appended to by the index behind its last entry. An agent that is
+// added where no list is written stands behind main, which is there until then.
 //
 // The change is checked before the file is replaced in one step: the result
 // must hold the new value, nothing else may have changed, and there may be no
 // fault that was not there before.
 func Set(o Options, key, value string) error {
-	_, err := rewrite(o, func(data []byte) ([]byte, error) { return setIn(o, data, key, value) })
+	_, err := rewrite(o, func(data []byte) ([]byte, error) {
+		data, err := withMain(o, data, key)
+		if err != nil {
+			return nil, err
+		}
+		return setIn(o, data, key, value)
+	})
 	if err != nil {
 		return fmt.Errorf("set %s: %w", key, err)
 	}
 	return nil
 }
 
+// withMain writes down the agent main, which is there as long as no list is,
+// when the key is one of another entry: the list that comes with that entry
+// would take main away, and give its folder to somebody else.
+func withMain(o Options, data []byte, key string) ([]byte, error) {
+	t, err := resolve(key)
+	if err != nil || len(t.path) < 3 || t.path[:2].String() != "agents.list" || t.path[2].name == MainAgent {
+		return data, nil // whatever is wrong with the key is told when it is set
+	}
+	_, doc := cutBOM(data)
+	root, fault := parseYAML(o.file(), doc)
+	if fault != nil {
+		return nil, Faults{*fault}
+	}
+	list, written := locate(root, t.path[:2])
+	if written && !isNull(list.value) && (list.value.Kind != yaml.SequenceNode || len(list.value.Content) > 0) {
+		return data, nil
+	}
+	return setIn(o, data, "agents.list[0].id", MainAgent)
+}
+
 // Unset removes a key or an entry from the file, under the same guarantees as
-// [Set]. It reports false when it was not written there.
+// [Set]; also one that nobody knows, as long as it stands there. It reports
+// false when a key was not written.
 func Unset(o Options, key string) (bool, error) {
 	changed, err := rewrite(o, func(data []byte) ([]byte, error) { return unsetIn(o, data, key) })
 	if err != nil {

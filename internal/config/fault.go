@@ -73,6 +73,18 @@ func (fs Faults) Error() string {
 	return b.String()
 }
 
+// Brief is one line also for many faults: the first, and how many more.
+func (fs Faults) Brief() string {
+	switch n := len(fs) - 1; n {
+	case 0:
+		return fs[0].String()
+	case 1:
+		return fs[0].String() + " and 1 more fault"
+	default:
+		return fmt.Sprintf("%s and %d more faults", fs[0], n)
+	}
+}
+
 // sortFaults puts faults in the order of the file, those of the environment
 // last.
 func sortFaults(fs []Fault) {

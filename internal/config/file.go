@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,11 +67,11 @@ func lastGoodFile(home string) string {
 }
 
 // KeepLastGood keeps the content of the file that this configuration was read
-// from, for [LoadOrLastGood]. Call it when the program works with it. A
-// configuration that is itself the last good one is not kept again, and one
-// without a file or with an empty one needs no keeping.
+// from, for [LoadOrLastGood]; nothing, when there was no file. Call it when the
+// program works with it. A configuration that is itself the last good one is
+// not kept again.
 func (c *Config) KeepLastGood() error {
-	if c.Notice != "" || len(c.raw) == 0 {
+	if c.Notice != "" {
 		return nil
 	}
 	file := lastGoodFile(c.Home)
@@ -96,9 +97,9 @@ func LoadLastGood(o Options) (*Config, error) {
 }
 
 // LoadOrLastGood is [Load], and when that fails the last good configuration
-// with a Notice that says so and why. It is for what has to keep running; a
-// command that is done in a moment calls Load and shows the error. When there
-// is no last good one the error is that of Load.
+// with a Notice that says so and why. It is for what has to keep running, and
+// for what needs only the database; a command that runs something calls Load
+// and shows the error. When there is no last good one the error is that of Load.
 func LoadOrLastGood(o Options) (*Config, error) {
 	c, err := Load(o)
 	if err == nil {
@@ -108,6 +109,30 @@ func LoadOrLastGood(o Options) (*Config, error) {
 	if lastErr != nil {
 		return nil, err
 	}
+	if data, _, err := readFile(o.file()); err == nil {
+		last.digest = digest(data) // what can't be used is what changes from now on
+	}
 	last.Notice = fmt.Sprintf("%s can't be used, the last good configuration (%s) is: %v", o.file(), last.File, err)
 	return last, nil
+}
+
+// Digest names the content of the file when the configuration was read, also
+// where the last good one took its place. Whoever runs for long tells it to
+// others, who ask [Changed].
+func (c *Config) Digest() string { return c.digest }
+
+func digest(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+// Changed reports whether the file is another one than when a configuration
+// with this digest was read. The error says why it can't be used now.
+func Changed(o Options, was string) (bool, error) {
+	data, _, err := readFile(o.file())
+	if err != nil {
+		return true, fmt.Errorf("read configuration: %w", err)
+	}
+	if digest(data) == was {
+		return false, nil
+	}
+	_, err = Parse(o, data)
+	return true, err
 }

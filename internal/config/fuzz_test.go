@@ -2,6 +2,8 @@ package config_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -62,8 +64,13 @@ func FuzzSet(f *testing.F) {
 		f.Add([]byte(s), "tools.shell.deny[0]", "a\nb")
 		f.Add([]byte(s), "plugins.a.b", "[1, {c: d}]")
 	}
+	f.Add([]byte("-"), "log.level", "debug")
 	f.Fuzz(func(t *testing.T, doc []byte, key, value string) {
-		o := home(t, t.TempDir(), string(doc))
+		o := home(t, t.TempDir(), "-")
+		// Not by home, to which a file that holds "-" alone is none.
+		if err := os.WriteFile(filepath.Join(o.Home, "config.yaml"), doc, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		if err := config.Set(o, key, value); err != nil {
 			if got := content(t, o); got != string(doc) {
 				t.Fatalf("%v, yet the file has changed from %q to %q", err, doc, got)

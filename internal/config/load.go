@@ -54,6 +54,7 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.digest = digest(data)
 	c.warnAboutMode(mode)
 	return c, nil
 }

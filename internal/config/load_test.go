@@ -233,6 +233,8 @@ func TestFaultsNameThePlace(t *testing.T) {
 		},
 		"key that is no text": {"? [a]\n: b\n", []string{"config.yaml:1:3: a key must be plain text"}},
 		"custom tag":          {"log: {level: !x info}\n", []string{`log.level (config.yaml:1:14): expected one of debug, info, warn, error, found a value tagged !x`}},
+		"public path":         {"gateway: {public_url: \"https://a.example/claw\"}\n", []string{"gateway.public_url (config.yaml:1:23): it may hold no path: the gateway answers at the root of a host, as in https://claw.example.org"}},
+		"public user":         {"gateway: {public_url: \"https://u:p@a.example\"}\n", []string{"gateway.public_url (config.yaml:1:23): it may hold no user or password: the gateway answers at the root of a host, as in https://claw.example.org"}},
 		"guard":               {"tools: {loop_guard: {hint: 9}}\n", []string{"tools.loop_guard (config.yaml:1:9): hint (9) must not be above stop (5)"}},
 		"no mapping":          {"- a\n", []string{"config.yaml:1:1: expected a mapping of keys, found a list"}},
 		"merge of text":       {"<<: text\n", []string{"config.yaml:1:5: << takes a mapping or a list of mappings"}},
@@ -244,6 +246,33 @@ func TestFaultsNameThePlace(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestADeprecatedProviderIsWarnedOfWhereItStands(t *testing.T) {
+	t.Parallel()
+	for doc, where := range map[string]string{
+		"ai: {provider: gemini-legacy}":                                           "ai.provider (config.yaml:1:16)",
+		"ai: {fallback: [openai, gemini-legacy/x]}":                               "ai.fallback[1] (config.yaml:1:25)",
+		"ai: {providers: {gemini-legacy: {api_key: '${K}'}}}":                     "ai.providers.gemini-legacy (config.yaml:1:18)",
+		"ai: {providers: {mine: {type: gemini-legacy}}}":                          "ai.providers.mine (config.yaml:1:18)",
+		"agents: {list: [{id: main, model: gemini-legacy}]}":                      "agents.list[main].model (config.yaml:1:35)",
+		"agents: {list: [{id: main, fallback: [gemini-legacy]}]}":                 "agents.list[main].fallback[0] (config.yaml:1:39)",
+		"ai: {provider: gemini, fallback: [gemini/x], providers: {gemini: {}}}":   "",
+		"ai: {providers: {openai: {api_key: '${K}'}}}\nagents: {list: [{id: a}]}": "",
+	} {
+		c := parse(t, doc, "K=k")
+		var got []string
+		for _, w := range c.Warnings {
+			place, words, _ := strings.Cut(w.String(), ": ")
+			if !strings.Contains(words, "deprecated and served as gemini") {
+				t.Errorf("%s: %s", doc, w)
+			}
+			got = append(got, place)
+		}
+		if strings.Join(got, ", ") != where {
+			t.Errorf("%s: warned at %q, want %q", doc, got, where)
+		}
 	}
 }
 
@@ -459,6 +488,27 @@ func TestLastGood(t *testing.T) {
 	}
 	if c.Log.Level != "debug" || !strings.Contains(c.Notice, "log.level (config.yaml:1:14)") {
 		t.Errorf("level %s, notice %q", c.Log.Level, c.Notice)
+	}
+	// No file is a configuration that works, too.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	c, err = config.LoadOrLastGood(o)
+	if err == nil {
+		err = c.KeepLastGood()
+	}
+	write("log: {level: loud}\n")
+	last, lastErr := config.LoadOrLastGood(o)
+	if err = errors.Join(err, lastErr); err != nil || last.Log.Level != "info" || last.Notice == "" {
+		t.Fatalf("after the defaults: %v, %+v", err, last)
+	}
+	write("log: {level: debug}\n")
+	if c, err = config.LoadOrLastGood(o); err == nil {
+		err = c.KeepLastGood()
+	}
+	write("log: {level: loud}\n")
+	if c, lastErr = config.LoadOrLastGood(o); err != nil || lastErr != nil {
+		t.Fatal(err, lastErr)
 	}
 	// Starting on the last good one must not make it the reference for more.
 	if err := c.KeepLastGood(); err != nil {

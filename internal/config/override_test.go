@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ gateway: {listen: 127.0.0.1:1}
 		"GOCLAW_HOME=/elsewhere", "GOCLAW_TOKEN=123",
 		"GOCLAW_PORT=tcp://10.0.0.1:80", "GOCLAW_SERVICE_HOST=10.0.0.1",
 	)
-	if len(c.Warnings) > 0 {
+	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].String(), "(environment GOCLAW_AI_PROVIDERS_GEMINI_LEGACY_API_KEY): gemini-legacy is deprecated") {
 		t.Errorf("warnings: %v", c.Warnings)
 	}
 	writer, _ := c.Agent("writer")

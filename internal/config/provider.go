@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,20 +16,14 @@ type builtin struct {
 	keyVar string
 	// model is what an empty setting means.
 	model string
-	// missing says that this version can't talk to it.
-	missing bool
 }
-
-// notYet are the built-in providers whose wires are not in this version. A
-// test of the gateway holds this list against the wires that are compiled in.
-var notYet = []string{"claude", "gemini", "gemini-legacy"}
 
 // builtins are in the order in which their keys are looked for.
 var builtins = func() []builtin {
 	var list []builtin
 	for _, b := range provider.Builtins {
 		if b.Name != compatible {
-			list = append(list, builtin{b.Name, b.KeyVar, b.Model, slices.Contains(notYet, b.Name)})
+			list = append(list, builtin{b.Name, b.KeyVar, b.Model})
 		}
 	}
 	return list
@@ -36,6 +31,41 @@ var builtins = func() []builtin {
 
 // compatible is the type of providers of a person's own.
 const compatible = provider.Compatible
+
+// Gemini goes by two names. The older one is deprecated and served as the other.
+const (
+	gemini       = "gemini"
+	geminiLegacy = "gemini-legacy"
+)
+
+// Deprecated is a sentence about the provider that a model string names, "" when
+// it is none that should go.
+func (c *Config) Deprecated(model string) string {
+	name, _ := SplitModel(model)
+	if c.AI.Providers[name].Type != geminiLegacy {
+		return ""
+	}
+	return fmt.Sprintf("%s is of the type %s, which is deprecated and served as %s: write %s", name, geminiLegacy, gemini, gemini)
+}
+
+// inherit gives a deprecated provider the settings of the one by which it is
+// served, where it has none of its own.
+func (p *Provider) inherit(from Provider) {
+	p.APIKey = cmp.Or(p.APIKey, from.APIKey)
+	p.BaseURL = cmp.Or(p.BaseURL, from.BaseURL)
+	p.Proxy = cmp.Or(p.Proxy, from.Proxy)
+	p.Model = cmp.Or(p.Model, from.Model)
+	p.ContextWindow = cmp.Or(p.ContextWindow, from.ContextWindow)
+	p.MaxOutputTokens = cmp.Or(p.MaxOutputTokens, from.MaxOutputTokens)
+	p.Temperature = cmp.Or(p.Temperature, from.Temperature)
+	p.Reasoning = cmp.Or(p.Reasoning, from.Reasoning)
+	if p.ExtraHeaders == nil {
+		p.ExtraHeaders = from.ExtraHeaders
+	}
+	if p.Prices == nil {
+		p.Prices = from.Prices
+	}
+}
 
 func builtinNamed(name string) (builtin, bool) {
 	for _, b := range builtins {
@@ -97,16 +127,12 @@ type Target struct {
 }
 
 // Target finds what a model string means: provider, or provider/model. The
-// error says what can't be: an unknown provider, one that this version does
-// not have, or no model.
+// error says what can't be: an unknown provider, or no model.
 func (c *Config) Target(s string) (Target, error) {
 	name, model := SplitModel(s)
 	p, ok := c.Provider(name)
 	if !ok {
 		return Target{}, fmt.Errorf("model %q: %s", s, c.unknownProvider(name))
-	}
-	if b, ok := builtinNamed(p.Type); ok && b.missing {
-		return Target{}, fmt.Errorf("model %q: the provider %s is not in this version", s, p.Type)
 	}
 	if model == "" {
 		model = p.Model

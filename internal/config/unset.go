@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -9,13 +10,16 @@ import (
 
 func unsetIn(o Options, data []byte, key string) ([]byte, error) {
 	bom, data := cutBOM(data)
-	t, err := resolveKey(key)
-	if err != nil {
-		return nil, err
-	}
+	t, unknown := resolveKey(key)
 	e, err := openEdit(o, data)
 	if err != nil {
 		return nil, err
+	}
+	if unknown != nil {
+		var ok bool
+		if t.path, ok = written(e.root, key); !ok {
+			return nil, unknown
+		}
 	}
 	rest, err := e.down(t.path)
 	if err != nil {
@@ -40,6 +44,42 @@ func unsetIn(o Options, data []byte, key string) ([]byte, error) {
 		return nil, err
 	}
 	return append(bom[:len(bom):len(bom)], out...), nil
+}
+
+// written finds what a key means by what stands in the document, for one that
+// the schema doesn't know: a fault that is there must be possible to take out.
+func written(root *yaml.Node, key string) (path, bool) {
+	segs, err := splitPath(key)
+	if err != nil || len(segs) == 0 {
+		return nil, false
+	}
+	var p path
+	n, typ := root, reflect.TypeFor[Config]()
+	for _, seg := range segs {
+		if n == nil {
+			return nil, false
+		}
+		s := step{kind: stepKey, name: seg.text}
+		switch n.Kind {
+		case yaml.MappingNode:
+			i := ownKey(n, s.name)
+			if i < 0 {
+				return nil, false
+			}
+			n = n.Content[i+1]
+		case yaml.SequenceNode:
+			s = entryStep(seg)
+			i := findEntry(n, s, idName(typ))
+			if i < 0 || !seg.bracket {
+				return nil, false
+			}
+			n = n.Content[i]
+		default:
+			return nil, false
+		}
+		p, typ = append(p, s), stepType(typ, s)
+	}
+	return p, true
 }
 
 // prune shortens a path while what it leads to is the only key of a block that

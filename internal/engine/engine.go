@@ -39,6 +39,7 @@ type Options struct {
 	Registry *tool.Registry   // the agent's tools; required
 	Pool     *pool.Pool       // of the process; required
 	Policies surface.Policies // of the agent
+	Dialects surface.Dialects // what each provider takes of the tools' schemas; nil: anything
 	Spiller  *spill.Spiller   // keeps large results aside; nil shows every result whole
 	Calls    Calls            // what Explain knows of stored calls; nil knows nothing
 	Timeout  time.Duration    // of calls whose tool sets none; 0 is DefaultTimeout
@@ -69,6 +70,7 @@ func New(o Options) *Engine {
 		registry: o.Registry, pool: o.Pool, decider: surface.New(o.Policies, o.Log),
 		spiller: o.Spiller, calls: o.Calls, log: o.Log,
 	}
+	e.decider.SetDialects(o.Dialects)
 	e.admit, e.work, e.show = steps(o)
 	return e
 }

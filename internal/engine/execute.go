@@ -145,7 +145,7 @@ func (b *batch) send(ctx context.Context) <-chan struct{} {
 		if s.entry.Def.Waits {
 			err = b.eng.pool.Aside(run)
 		} else {
-			s.task, err = b.eng.pool.Submit(s.surface.Scope.SessionKey(), run)
+			s.task, err = b.eng.pool.Submit(pool.Share{Person: s.surface.Scope.Caller().ID, Session: s.surface.Scope.SessionKey()}, run)
 		}
 		if err != nil { // the pool is closed
 			s.cancelled(false)

@@ -214,14 +214,14 @@ func TestHangingCallsAreBounded(t *testing.T) {
 			tool.New(tool.Definition{Name: "hang", Traits: tool.Traits{ReadOnly: true, Timeout: time.Second}},
 				func(context.Context, tool.Call, none) (string, error) { <-release; return "", nil }),
 			reading("fine", func(context.Context, tool.Call, none) (string, error) { return "fine", nil }),
-		}, func(o *engine.Options) { o.Pool = pool.New(pool.Options{Workers: 2, Abandoned: 3, Log: o.Log}) })
+		}, func(o *engine.Options) { o.Pool = pool.New(pool.Options{Workers: 2, Abandoned: 12, Log: o.Log}) })
 		out := b.run(t.Context(), append(repeat(4, call("hang", "{}")), call("fine", "{}"))...)
 		for i, o := range out[:4] {
 			if o.Status != tool.TimedOut {
 				t.Errorf("call %d: %s", i, o.Status)
 			}
 		}
-		// They hold no worker any more, but the next call is one too many.
+		// They hold no worker any more, but the next call of their owner is one too many.
 		if o := out[4]; o.Status != tool.Refused || o.Refusal.Rule != "exhausted" {
 			t.Errorf("got %s: %s", o.Status, text(o))
 		}

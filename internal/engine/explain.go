@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/lib/nearest"
@@ -14,9 +15,16 @@ import (
 
 // Calls knows the calls that were stored.
 type Calls interface {
-	// LastCall returns the newest call of a tool by an agent; in one session,
-	// unless session is empty. ok is false when there is none.
-	LastCall(ctx context.Context, agent, session, tool string) (o tool.Outcome, ok bool, err error)
+	// LastCall returns the newest call of those asked for. ok is false when
+	// there is none.
+	LastCall(ctx context.Context, q CallQuery) (o tool.Outcome, ok bool, err error)
+}
+
+// CallQuery asks for calls of a tool by an agent.
+type CallQuery struct {
+	Agent, Tool string
+	Session     string // in this one only; empty means in all
+	Caller      string // in sessions that they began only; empty means in all
 }
 
 // Verdict says whether a tool reached a state.
@@ -43,6 +51,8 @@ type Explanation struct {
 	States  []StateLine `json:"states"` // six, in order
 	Fix     string      `json:"fix,omitempty"`
 	Nearest []string    `json:"nearest,omitempty"` // for a name that nothing has
+	// Changes tells what was changed of its schema for the provider, a line each.
+	Changes []string `json:"changes,omitempty"`
 }
 
 // The six states, in order.
@@ -59,8 +69,9 @@ var stateNames = [...]string{"installed", "discovered", "registered", "exposed",
 
 // Explain walks the six states of the tool that name means, for a run of scope
 // s, with state st, that asks target t. It joins what the registry noted, what
-// the layers decide, by deciding, and the last stored call. The only error is
-// that of reading the stored call.
+// the layers decide, by deciding, and the last stored call, of which a caller
+// without privileges is told when it was in a session of their own. The only
+// error is that of reading the stored call.
 func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string) (Explanation, error) {
 	cat := e.registry.Catalog()
 	x := explainer{Explanation: Explanation{Tool: strings.TrimSpace(name), Agent: s.Agent()}}
@@ -76,10 +87,7 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	x.present(entry, cat.Notes)
 	sf, _ := e.surface(s, t, st)
 	shown := x.exposure(entry, &sf)
-	if e.calls == nil {
-		return x.Explanation, nil
-	}
-	last, ok, err := e.calls.LastCall(ctx, s.Agent(), s.Session(), x.Tool)
+	last, ok, err := e.lastCall(ctx, s, x.Tool)
 	if err != nil {
 		return x.Explanation, fmt.Errorf("explain %s: %w", x.Tool, err)
 	}
@@ -89,6 +97,21 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 		x.no(executed, "plan mode is on, so a call would be refused", source.Pos{}, "leave plan mode (exit_plan_mode)")
 	}
 	return x.Explanation, nil
+}
+
+// lastCall is the last call of a tool that the caller of s may hear of.
+func (e *Engine) lastCall(ctx context.Context, s tool.Scope, name string) (o tool.Outcome, ok bool, err error) {
+	q := CallQuery{Agent: s.Agent(), Tool: name, Session: s.Session()}
+	if caller := s.Caller(); !caller.Privileged() {
+		q.Caller = caller.ID
+		if q.Caller == "" {
+			return o, false, nil // nobody has no calls
+		}
+	}
+	if e.calls == nil {
+		return o, false, nil
+	}
+	return e.calls.LastCall(ctx, q)
 }
 
 // explainer fills in an explanation.
@@ -181,6 +204,7 @@ func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface) (shown bool) {
 			if sf.Target != (llm.Target{}) {
 				x.States[exposed].Detail += ", to " + sf.Target.String()
 			}
+			x.Changes = o.Changes
 			return true
 		}
 	}
@@ -195,7 +219,7 @@ func (x *explainer) last(o *tool.Outcome) {
 	case o.Cached:
 		x.yes(executed, "answered by the result cache")
 	case o.Status == tool.OK:
-		x.yes(executed, "ok, in %s", o.Ended.Sub(o.Started))
+		x.yes(executed, "ok, in %s", took(o.Ended.Sub(o.Started)))
 	case o.Ran():
 		x.yes(executed, "%s: %s", o.Status, gist(llm.JoinText(o.Content)))
 	case o.Refusal != nil:
@@ -207,6 +231,14 @@ func (x *explainer) last(o *tool.Outcome) {
 	default:
 		x.no(executed, fmt.Sprintf("%s, step %s: %s", o.Status, o.Step, gist(llm.JoinText(o.Content))), source.Pos{}, "")
 	}
+}
+
+// took is a duration as people read it.
+func took(d time.Duration) time.Duration {
+	if d < time.Millisecond {
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
 }
 
 // gist is what a failed call said, on one line: the first fault where it lists
@@ -229,6 +261,9 @@ func (x Explanation) Text() string {
 			line += " (" + s.Where.Place() + ")"
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for _, c := range x.Changes {
+		b.WriteString("changed for " + c + "\n")
 	}
 	if len(x.Nearest) > 0 {
 		b.WriteString("nearest: " + strings.Join(x.Nearest, ", ") + "\n")

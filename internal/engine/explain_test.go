@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/surface"
 	"github.com/goclaw/goclaw/internal/lib/source"
@@ -18,14 +20,14 @@ import (
 // stored has one stored call of each tool that it knows.
 type stored map[string]tool.Outcome
 
-func (s stored) LastCall(_ context.Context, agent, session, name string) (tool.Outcome, bool, error) {
-	if agent != "writer" || session != "s" {
+func (s stored) LastCall(_ context.Context, q engine.CallQuery) (tool.Outcome, bool, error) {
+	if q.Agent != "writer" || q.Session != "s" || q.Caller != "" && q.Caller != user.ID {
 		return tool.Outcome{}, false, errors.New("the wrong session was asked for")
 	}
-	if name == "unreadable" {
+	if q.Tool == "unreadable" {
 		return tool.Outcome{}, false, errors.New("disk full")
 	}
-	o, ok := s[name]
+	o, ok := s[q.Tool]
 	return o, ok, nil
 }
 
@@ -50,7 +52,7 @@ func TestExplain(t *testing.T) {
 	r.Note(tool.Note{Tool: "jira_issue", Owner: tool.Owner{Kind: tool.PluginOwner, ID: "jira"}, State: "installed", Reason: "its archive is damaged", Fix: "install it again"})
 
 	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
-	begun := tool.Outcome{Started: at, Ended: at.Add(1500 * time.Millisecond)}
+	begun := tool.Outcome{Started: at, Ended: at.Add(1500*time.Millisecond + 3943)}
 	call := func(change func(*tool.Outcome)) tool.Outcome {
 		o := begun
 		change(&o)
@@ -195,6 +197,40 @@ fix: install what brings zzz
 	f := tool.Facts{Agent: "writer", Session: "s", Caller: admin}
 	if _, err := e.Explain(t.Context(), tool.NewScope(f), model, tool.State{}, "unreadable"); err == nil || err.Error() != "explain unreadable: disk full" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// asked notes what was asked for, and knows nothing.
+type asked []engine.CallQuery
+
+func (a *asked) LastCall(_ context.Context, q engine.CallQuery) (tool.Outcome, bool, error) {
+	*a = append(*a, q)
+	return tool.Outcome{}, false, nil
+}
+
+// When others called a tool, and how that ended, is none of a user's business.
+func TestExplainTellsUsersOfTheirOwnCalls(t *testing.T) {
+	t.Parallel()
+	r := tool.NewRegistry()
+	r.Add(tool.Owner{Kind: tool.CoreOwner}, reading("one", func(context.Context, tool.Call, none) (string, error) { return "", nil }))
+	for _, c := range []struct {
+		caller auth.Principal
+		want   asked
+	}{
+		{auth.Principal{ID: "ada", Role: auth.Admin}, asked{{Agent: "writer", Tool: "one"}}},
+		{auth.Principal{ID: "system", Role: auth.System}, asked{{Agent: "writer", Tool: "one"}}},
+		{auth.Principal{ID: "bob", Role: auth.User}, asked{{Agent: "writer", Tool: "one", Caller: "bob"}}},
+		{auth.Principal{Role: auth.User}, nil},
+		{auth.Principal{}, nil},
+	} {
+		var got asked
+		e := engine.New(engine.Options{Registry: r, Calls: &got})
+		if _, err := e.Explain(t.Context(), tool.NewScope(tool.Facts{Agent: "writer", Caller: c.caller}), model, tool.State{}, "one"); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("for %+v it looks for %+v, want %+v", c.caller, got, c.want)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 	limited, stop := context.WithTimeoutCause(ctx, limit, errLimit)
 	defer stop()
 	t, call := inv.entry.Tool, inv.call()
-	got, err := pool.Contain(limited, r.pool, grace, func() returned {
+	got, err := pool.Contain(limited, r.pool, inv.entry.Owner.String(), grace, func() returned {
 		result, err := t.Execute(limited, call)
 		return returned{result, err}
 	})
@@ -109,7 +109,7 @@ func (r runner) broken(ctx context.Context, inv *invocation, err error, limit ti
 	case errors.Is(err, pool.ErrExhausted):
 		inv.refuse(&tool.Refusal{
 			Rule:    "exhausted",
-			Reason:  "Too many earlier calls hang although their time is up, so nothing ran.",
+			Reason:  "Too many earlier calls hang although their time is up, of this tool and its like or of all, so nothing ran.",
 			Allowed: "Wait until they have ended, or restart GoClaw.",
 		})
 	case errors.Is(err, pool.ErrAbandoned):

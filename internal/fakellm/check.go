@@ -46,7 +46,7 @@ func CheckRequest(body []byte) error {
 	return errors.Join(append(errs, checkMessages(r.Messages))...)
 }
 
-func (chatCompletions) check(body []byte) error { return CheckRequest(body) }
+func (chatCompletions) check(r Request) error { return CheckRequest(r.Body) }
 
 var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
@@ -134,8 +134,10 @@ type message struct {
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
 		} `json:"function"`
+		Extra json.RawMessage `json:"extra_content"` // Google's
 	} `json:"tool_calls"`
-	Reasoning *string `json:"reasoning_content"` // DeepSeek's
+	Reasoning *string           `json:"reasoning_content"` // DeepSeek's
+	Details   []json.RawMessage `json:"reasoning_details"` // OpenRouter's
 }
 
 func checkMessages(raw []json.RawMessage) error {
@@ -181,7 +183,7 @@ func checkAssistant(m message, seen map[string]bool) (open []string, err error) 
 	if len(m.ToolCalls) == 0 {
 		return nil, checkContent(m.Content)
 	}
-	if m.Content != nil && string(m.Content) != "null" {
+	if m.Content != nil && string(m.Content) != "null" && string(m.Content) != `""` {
 		if err := checkContent(m.Content); err != nil {
 			return nil, err
 		}
@@ -226,6 +228,10 @@ func checkContent(raw json.RawMessage) error {
 			URL    string `json:"url"`
 			Detail string `json:"detail"`
 		} `json:"image_url"`
+		File struct {
+			Name string `json:"filename"`
+			Data string `json:"file_data"`
+		} `json:"file"`
 	}
 	if err := strict(raw, &parts); err != nil {
 		return fmt.Errorf("the content is neither text nor parts: %s", raw)
@@ -237,6 +243,7 @@ func checkContent(raw json.RawMessage) error {
 		switch {
 		case p.Type == "text" && strings.TrimSpace(p.Text) != "":
 		case p.Type == "image_url" && p.ImageURL.URL != "":
+		case p.Type == "file" && p.File.Name != "" && strings.HasPrefix(p.File.Data, "data:application/pdf;base64,"):
 		default:
 			return fmt.Errorf("part %d of the content (%q) has nothing", i, p.Type)
 		}

@@ -34,6 +34,8 @@ func TestCheckRequest(t *testing.T) {
 		{"text", request(`{"role":"system","content":"s"}`, userMessage, `{"role":"assistant","content":"hello"}`, userMessage), ""},
 		{"a call", request(userMessage, oneCall, resultA), ""},
 		{"two calls", request(userMessage, twoCalls, resultA, resultB, userMessage), ""},
+		{"a file", request(`{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}]}`), ""},
+		{"a file without a name", request(`{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,JVBERi0="}}]}`), "has nothing"},
 		{"an image", request(`{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:x"}}]}`), ""},
 		{"a tool", withTool(tool("calc", good)), ""},
 		{"tools forbidden", strings.Replace(withTool(tool("calc", good)), `"tools"`, `"tool_choice":"none","tools"`, 1), ""},

@@ -3,7 +3,9 @@ package fakellm
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -23,25 +25,29 @@ type openAIRequest struct {
 
 type obj = map[string]any
 
-func (chatCompletions) models(names ...string) []byte {
+func (chatCompletions) speaks(r Request) bool {
+	return strings.HasSuffix(r.Path, "/chat/completions") || strings.HasSuffix(r.Path, "/models")
+}
+
+func (chatCompletions) facts(r Request, models []string) []byte {
+	if r.Method != http.MethodGet {
+		return nil
+	}
 	var data []obj
-	for _, n := range names {
+	for _, n := range models {
 		data = append(data, obj{"id": n, "object": "model", "created": created, "owned_by": "fakellm"})
 	}
 	return encode(obj{"object": "list", "data": data})
 }
 
-func (w chatCompletions) write(a Answer, body []byte, n int) ([][]byte, string, error) {
+func (w chatCompletions) write(a Answer, r Request, n int) ([][]byte, string, error) {
 	const stream = "text/event-stream; charset=utf-8"
-	var pieces [][]byte
-	for _, r := range a.Raw {
-		pieces = append(pieces, []byte(r))
-	}
-	if pieces = append(pieces, a.RawBytes...); len(pieces) > 0 {
+	pieces := a.literal()
+	if len(pieces) > 0 {
 		return pieces, stream, nil
 	}
 	var req openAIRequest
-	if err := json.Unmarshal(body, &req); err != nil {
+	if err := json.Unmarshal(r.Body, &req); err != nil {
 		return nil, "", err
 	}
 	if len(a.Deltas) > 0 {
@@ -94,9 +100,9 @@ func (w chatCompletions) stream(a Answer, req openAIRequest, n int) [][]byte {
 	return out
 }
 
-func (w chatCompletions) end(a Answer, body []byte, n int) [][]byte {
+func (w chatCompletions) end(a Answer, r Request, n int) [][]byte {
 	var req openAIRequest
-	if len(a.Raw)+len(a.RawBytes) > 0 || a.Whole || json.Unmarshal(body, &req) != nil || !req.Stream {
+	if len(a.Raw)+len(a.RawBytes) > 0 || a.Whole || json.Unmarshal(r.Body, &req) != nil || !req.Stream {
 		return nil
 	}
 	if len(a.Deltas) > 0 {
@@ -158,7 +164,7 @@ func usage(a Answer) obj {
 	}
 	return obj{
 		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
-		"prompt_tokens_details":     obj{"cached_tokens": u.Cached},
+		"prompt_tokens_details":     obj{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrite},
 		"completion_tokens_details": obj{"reasoning_tokens": u.Reasoning},
 	}
 }
@@ -214,3 +220,27 @@ func encode(v any) []byte {
 	}
 	return b
 }
+
+func (chatCompletions) fails() failures {
+	fault := func(kind, code, message string) string {
+		var c any
+		if code != "" {
+			c = code
+		}
+		return string(encode(obj{"error": obj{"message": message, "type": kind, "param": nil, "code": c}}))
+	}
+	return failures{
+		Overloaded:  {503, fault("server_error", "", "The engine is currently overloaded, please try again later.")},
+		Unavailable: {503, fault("server_error", "", "Service unavailable.")},
+		ServerError: {500, fault("server_error", "", "The server had an error while processing your request. Sorry about that!")},
+		RateLimit:   {429, fault("requests", "rate_limit_exceeded", "Rate limit reached for requests per min (RPM): Limit 3, Used 3, Requested 1. Please try again in 20s.")},
+		Quota:       {429, fault("insufficient_quota", "insufficient_quota", "You exceeded your current quota, please check your plan and billing details.")},
+		Billing:     {402, fault("billing_not_active", "billing_not_active", "Your account is not active, please check your billing details on our website.")},
+		WrongKey:    {401, fault("invalid_request_error", "invalid_api_key", "Incorrect API key provided: sk-wrong. You can find your API key at https://platform.openai.com/account/api-keys.")},
+		NoModel:     {404, fault("invalid_request_error", "model_not_found", "The model `no-such-model` does not exist or you do not have access to it.")},
+		TooLong:     {400, fault("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.")},
+		BadRequest:  {400, fault("invalid_request_error", "", "Invalid value: 'x'.")},
+	}
+}
+
+func (chatCompletions) within(f failure) []byte { return fmt.Appendf(nil, "data: %s\n\n", f.body) }

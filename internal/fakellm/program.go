@@ -21,9 +21,10 @@ import (
 const help = `usage: fakellm [-listen ADDRESS] [-addr FILE] [-record FOLDER] SCRIPT.json
        fakellm [-listen ADDRESS] [-addr FILE] -quick TOOL [-args JSON] [-text TEXT]
 
-Answers Chat Completions by a script (see Script in internal/fakellm) until it
-is interrupted, then says what was wrong with the requests. With -quick every
-request gets a call of TOOL, or TEXT when its last message is a result.
+Answers the vendors' requests by a script (see Script in internal/fakellm) until
+it is interrupted, then says what was wrong with them. With -quick every request
+for Chat Completions gets a call of TOOL, or TEXT when its last message is a
+result.
 `
 
 // Main is the server as a program: args are those behind its name, errors and

@@ -13,9 +13,9 @@ import (
 // the client.
 func Quick(call Call, text string) http.Handler {
 	q := &quick{}
-	body := []byte(`{"model":"fake-model","stream":true,"stream_options":{"include_usage":true}}`)
-	q.call = q.render(Answer{Calls: []Call{call}, Pieces: 16}, body)
-	q.text = q.render(Answer{Text: text, Pieces: 16}, body)
+	r := Request{Body: []byte(`{"model":"fake-model","stream":true,"stream_options":{"include_usage":true}}`)}
+	q.call = q.render(Answer{Calls: []Call{call}, Pieces: 16}, r)
+	q.text = q.render(Answer{Text: text, Pieces: 16}, r)
 	q.bodies.New = func() any { return new(bytes.Buffer) }
 	return q
 }
@@ -25,13 +25,13 @@ type quick struct {
 	bodies     sync.Pool
 }
 
-func (q *quick) render(a Answer, body []byte) []byte {
+func (q *quick) render(a Answer, r Request) []byte {
 	var api chatCompletions
-	pieces, _, err := api.write(a, body, 1)
+	pieces, _, err := api.write(a, r, 1)
 	if err != nil {
 		panic("fakellm: " + err.Error()) // the body is this package's own
 	}
-	return bytes.Join(append(pieces, api.end(a, body, 1)...), nil)
+	return bytes.Join(append(pieces, api.end(a, r, 1)...), nil)
 }
 
 var (

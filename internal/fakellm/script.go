@@ -26,6 +26,15 @@ type Script struct {
 	// Invalid lets requests be wrong: else each is held against the vendor's
 	// documented format, and a fault makes the test fail.
 	Invalid bool `json:"invalid,omitempty"`
+	// Models are the names that a list of models has; fake-model when empty.
+	Models []string `json:"models,omitempty"`
+}
+
+func (s Script) models() []string {
+	if len(s.Models) == 0 {
+		return []string{"fake-model"}
+	}
+	return s.Models
 }
 
 // Answer is one answer of a model, in words that hold for every vendor, or
@@ -48,7 +57,10 @@ type Answer struct {
 	Whole bool `json:"whole,omitempty"`
 
 	// Deltas are pieces of a stream in the vendor's own form, in place of the
-	// fields above. For OpenAI: {"delta": {…}, "finish": "stop"}.
+	// fields above. For OpenAI: {"delta": {…}, "finish": "stop"}; for
+	// Anthropic: {"event": "content_block_delta", "delta": {…}}, and likewise for
+	// the Responses API, where they have to bring the end; for Gemini:
+	// {"parts": […], "finish": "STOP"}; for Ollama: {"message": {…}, "done": false}.
 	Deltas []json.RawMessage `json:"deltas,omitempty"`
 	// Raw is the body as it is, in place of all above: each element is written
 	// by itself and sent before the next. Bytes that are not UTF-8 go into
@@ -62,8 +74,13 @@ type Answer struct {
 	Header map[string]string `json:"header,omitempty"`
 	Body   string            `json:"body,omitempty"`
 
+	// Fault fails as the vendor documents it: one of [Faults]. An answer that
+	// has text, reasoning or calls begins with them, and fails within its stream.
+	Fault string `json:"fault,omitempty"`
+
 	// Hang stops forever: "before" anything was sent, with the header sent
-	// ("header"), or behind the content, before the end ("middle").
+	// ("header"), behind the content, before the end ("middle"), or behind the
+	// end, without closing the answer ("end").
 	Hang string `json:"hang,omitempty"`
 	// Break ends the connection at the same places, "before" or "middle", by a
 	// reset.
@@ -95,10 +112,11 @@ func (c Call) arguments() string {
 
 // Usage counts an answer's tokens.
 type Usage struct {
-	Input     int `json:"input,omitempty"`
-	Cached    int `json:"cached,omitempty"`
-	Output    int `json:"output,omitempty"`
-	Reasoning int `json:"reasoning,omitempty"`
+	Input      int `json:"input,omitempty"`
+	Cached     int `json:"cached,omitempty"`      // of Input: read from the cache
+	CacheWrite int `json:"cache_write,omitempty"` // of Input: written to it
+	Output     int `json:"output,omitempty"`
+	Reasoning  int `json:"reasoning,omitempty"`
 }
 
 // Text answers with text.
@@ -138,9 +156,9 @@ func ParseScript(data []byte) (Script, error) {
 
 func (a Answer) check() error {
 	switch a.Hang {
-	case "", "before", "header", "middle":
+	case "", "before", "header", "middle", "end":
 	default:
-		return fmt.Errorf("hang is %q; want before, header or middle", a.Hang)
+		return fmt.Errorf("hang is %q; want before, header, middle or end", a.Hang)
 	}
 	switch a.Break {
 	case "", "before", "middle":
@@ -152,10 +170,19 @@ func (a Answer) check() error {
 	default:
 		return fmt.Errorf("finish is %q; want stop, tool_calls, length, filter or none", a.Finish)
 	}
-	return nil
+	return checkFault(a.Fault)
 }
 
 func (a Answer) delay() time.Duration { return time.Duration(a.Delay) * time.Millisecond }
+
+// literal is the body as the script has it, nil when it has none.
+func (a Answer) literal() [][]byte {
+	var pieces [][]byte
+	for _, raw := range a.Raw {
+		pieces = append(pieces, []byte(raw))
+	}
+	return append(pieces, a.RawBytes...)
+}
 
 func (a Answer) fails() bool {
 	return a.Status != 0 && a.Status != 200 || a.Body != ""

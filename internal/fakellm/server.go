@@ -10,8 +10,8 @@
 // as a program for scripts, [Commands] are for testscript, [Quick] is for
 // benchmarks. Nothing here waits for longer than its client stays.
 //
-// Start reading at [Script] and [Server.ServeHTTP]. A new vendor is one wire:
-// how an answer is written and how a request is checked.
+// Start reading at [Script] and [Server.ServeHTTP]. A new vendor is one wire
+// in a file of its own, and a line in wires.
 package fakellm
 
 import (
@@ -24,7 +24,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +33,7 @@ import (
 type Request struct {
 	Method string
 	Path   string
+	Query  string // without the question mark
 	Header http.Header
 	Body   []byte
 	Time   time.Time // when it had come
@@ -86,7 +86,13 @@ func StartScript(tb testing.TB, script Script) *Server {
 // server's Client. Within a testing/synctest bubble time passes for both ends.
 func StartInMemory(tb testing.TB, answers ...Answer) *Server {
 	tb.Helper()
-	s := New(Script{Answers: answers})
+	return StartInMemoryScript(tb, Script{Answers: answers})
+}
+
+// StartInMemoryScript is StartInMemory with a whole script.
+func StartInMemoryScript(tb testing.TB, script Script) *Server {
+	tb.Helper()
+	s := New(script)
 	l := newListener()
 	h := &http.Server{Handler: s}
 	served := make(chan error, 1)
@@ -168,6 +174,15 @@ func (s *Server) Err() error {
 	return errors.Join(s.faults...)
 }
 
+// Forgive is Err, and forgets it, for a test that looks at requests one by one.
+func (s *Server) Forgive() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.faults...)
+	s.faults = nil
+	return err
+}
+
 func (s *Server) report(tb testing.TB) {
 	if err := s.Err(); err != nil {
 		tb.Errorf("fake model server: %v", err)
@@ -176,20 +191,31 @@ func (s *Server) report(tb testing.TB) {
 
 // wire is how one vendor's API looks.
 type wire interface {
+	// speaks reports whether a request is one of this API.
+	speaks(r Request) bool
+	// facts answers what needs no model, such as the list of models; nil when r
+	// asks a model.
+	facts(r Request, models []string) []byte
 	// check holds a request against the vendor's documented format.
-	check(body []byte) error
-	// write is the answer to a request, in the pieces in which it is sent.
-	write(a Answer, body []byte, n int) (pieces [][]byte, contentType string, err error)
+	check(r Request) error
+	// write is the answer to request number n, in the pieces in which it is sent.
+	write(a Answer, r Request, n int) (pieces [][]byte, contentType string, err error)
 	// end is what closes a stream behind the pieces.
-	end(a Answer, body []byte, n int) [][]byte
-	// models lists the names of the models.
-	models(names ...string) []byte
+	end(a Answer, r Request, n int) [][]byte
+	// fails are the failures that the vendor documents.
+	fails() failures
+	// within is a failure as it stands in a stream that has begun.
+	within(f failure) []byte
 }
 
-// wireOf finds the vendor by the path of a request.
-func wireOf(path string) wire {
-	if strings.HasSuffix(path, "/chat/completions") || strings.HasSuffix(path, "/models") {
-		return chatCompletions{}
+// wires are asked in this order which of them a request is of.
+var wires = []wire{messages{}, generateContent{}, ollamaChat{}, responsesAPI{}, chatCompletions{}}
+
+func wireOf(r Request) wire {
+	for _, w := range wires {
+		if w.speaks(r) {
+			return w
+		}
 	}
 	return nil
 }
@@ -200,23 +226,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client left
 	}
-	api := wireOf(r.URL.Path)
+	req := Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body, Time: time.Now()}
+	api := wireOf(req)
 	if api == nil {
 		http.NotFound(w, r)
 		return
 	}
-	if r.Method == http.MethodGet {
+	if facts := api.facts(req, s.script.models()); facts != nil {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(api.models("fake-model"))
+		_, _ = w.Write(facts)
 		return
 	}
-	a, n, ok := s.take(api, Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: body, Time: time.Now()})
+	a, n, ok := s.take(api, req)
 	if !ok {
 		http.Error(w, `{"error":{"message":"the script has no answer left for this request"}}`, http.StatusInternalServerError)
 		return
 	}
 	out := &answering{w: w, r: r, a: a}
-	if err := out.run(api, body, n); err != nil && r.Context().Err() == nil {
+	if err := out.run(api, req, n); err != nil && r.Context().Err() == nil {
 		s.fault(fmt.Errorf("answer request %d: %w", n, err))
 	}
 }
@@ -235,7 +262,7 @@ func (s *Server) take(api wire, r Request) (a Answer, n int, ok bool) {
 		}
 	}
 	if !s.script.Invalid {
-		if err := api.check(r.Body); err != nil {
+		if err := api.check(r); err != nil {
 			s.faults = append(s.faults, fmt.Errorf("request %d is invalid: %w\n%s", n, err, r.Body))
 		}
 	}
@@ -272,7 +299,7 @@ type answering struct {
 // errBroken says that the script ended the connection.
 var errBroken = errors.New("broken by the script")
 
-func (o *answering) run(api wire, body []byte, n int) error {
+func (o *answering) run(api wire, req Request, n int) error {
 	if !o.pause(o.a.delay()) {
 		return nil
 	}
@@ -287,13 +314,16 @@ func (o *answering) run(api wire, body []byte, n int) error {
 		o.w.Header().Set(k, v)
 	}
 	if o.a.fails() {
-		if o.w.Header().Get("Content-Type") == "" {
-			o.w.Header().Set("Content-Type", "application/json")
-		}
-		o.w.WriteHeader(max(o.a.Status, 200))
-		return o.send([]byte(o.a.Body))
+		return o.fail(failure{max(o.a.Status, 200), o.a.Body})
 	}
-	pieces, contentType, err := api.write(o.a, body, n)
+	if o.a.Fault != "" && !o.a.speaks() {
+		f, err := api.fails().of(o.a.Fault)
+		if err != nil {
+			return err
+		}
+		return o.fail(f)
+	}
+	pieces, contentType, err := api.write(o.a, req, n)
 	if err != nil {
 		return err
 	}
@@ -319,13 +349,31 @@ func (o *answering) run(api wire, body []byte, n int) error {
 		return nil
 	case o.a.Break == "middle":
 		return o.reset()
+	case o.a.Fault != "":
+		f, err := api.fails().of(o.a.Fault)
+		if err != nil {
+			return err
+		}
+		return o.send(api.within(f))
 	}
-	for _, p := range api.end(o.a, body, n) {
+	for _, p := range api.end(o.a, req, n) {
 		if err := o.send(p); err != nil {
 			return err
 		}
 	}
+	if o.a.Hang == "end" {
+		<-o.r.Context().Done()
+	}
 	return nil
+}
+
+// fail answers with an error's document.
+func (o *answering) fail(f failure) error {
+	if o.w.Header().Get("Content-Type") == "" {
+		o.w.Header().Set("Content-Type", "application/json")
+	}
+	o.w.WriteHeader(f.status)
+	return o.send([]byte(f.body))
 }
 
 // pause waits for d, unless the client leaves.

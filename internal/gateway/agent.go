@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/spill"
+	"github.com/goclaw/goclaw/internal/lib/nearest"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -26,6 +28,7 @@ type Agent struct {
 	Engine   *engine.Engine
 	Prompts  *prompt.Prompts
 
+	models  *agentModels
 	profile run.Profile
 }
 
@@ -58,13 +61,46 @@ func (g *Gateway) Profile(id string) (run.Profile, error) {
 	return a.profile, nil
 }
 
-func (g *Gateway) noAgent(id string) error {
-	var ids []string
-	for _, a := range g.Config.Agents() {
-		ids = append(ids, a.ID)
-	}
-	return fmt.Errorf("there is no agent %q: known are %s", id, strings.Join(ids, ", "))
+// NoAgentError says that no agent has the id.
+type NoAgentError struct {
+	ID    string
+	Known []string // all agents, in the order of the configuration
 }
+
+func (e *NoAgentError) Error() string {
+	known := strings.Join(e.Known, ", ")
+	if near, ok := nearest.Name(e.ID, e.Known); ok {
+		return fmt.Sprintf("there is no agent %q: did you mean %s? Known are %s", e.ID, near, known)
+	}
+	return fmt.Sprintf("there is no agent %q: known are %s", e.ID, known)
+}
+
+func (g *Gateway) noAgent(id string) error {
+	e := &NoAgentError{ID: id}
+	for _, a := range g.Config.Agents() {
+		e.Known = append(e.Known, a.ID)
+	}
+	return e
+}
+
+// Forsaken says what became of the agent main, which is there without being
+// written, when a list that doesn't name it took its place though it has
+// conversations. It is "" when nothing did.
+func (g *Gateway) Forsaken(ctx context.Context) (string, error) {
+	now, _ := g.Config.Agent(config.MainAgent)
+	if now.ID == config.MainAgent {
+		return "", nil
+	}
+	left, _, err := g.Sessions.Sessions(ctx, session.Filter{Agent: config.MainAgent, Limit: 1})
+	if err != nil || len(left) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%s has conversations, and agents.list doesn't name it: they can be looked at, and nobody goes on with them. %s is the default agent and works in %s",
+		config.MainAgent, now.ID, now.Workspace), nil
+}
+
+// KeepMain is what brings main back with its folder.
+const KeepMain = "goclaw config set 'agents.list[" + config.MainAgent + "].default' true"
 
 // build makes an agent: its workspace, its tools, its engine, its prompts, and
 // the loop over them.
@@ -81,20 +117,27 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Config: c, Registry: registry}
+	a := &Agent{Config: c, Registry: registry, models: g.models.of(c)}
 	a.Engine = engine.New(engine.Options{
 		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls,
-		Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
+		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
 	})
 	a.Prompts = prompt.New(prompt.Options{
-		Files: files.FS(), Workspace: files.Dir(), CoreInstruction: c.CoreInstruction,
+		Files: func() (fs.FS, error) {
+			w, err := g.workspaces.Open(c.Workspace) // anew where the directory was replaced
+			if err != nil {
+				return nil, err
+			}
+			return w.FS(), nil
+		},
+		Workspace: files.Dir(), CoreInstruction: c.CoreInstruction,
 		ContextBudget: c.Memory.ContextBudgetChars, MaxResultChars: c.Tools.MaxResultChars,
 		Snapshots: g.history, Trim: trim, Parameters: g.models.parameters,
 	})
 	a.profile = run.Profile{
 		ID: c.ID, Model: c.Model, Workspace: files.Dir(), Skills: runtimeList(c.Skills.Allow),
 		Limits: agent.Limits{Rounds: c.Tools.MaxToolIterations, Hint: c.Tools.LoopGuard.Hint, Stop: c.Tools.LoopGuard.Stop},
-		Loop:   &agent.Agent{Models: g.models.of(c), Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now, Cost: g.models.set.Cost},
+		Loop:   &agent.Agent{Models: a.models, Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now, Cost: g.models.set.Cost},
 	}
 	return a, nil
 }
@@ -118,16 +161,19 @@ type PromptPreview struct {
 	Session  string          // empty for a new one
 	Sections []agent.Section // what is added after the person's words included
 	Request  llm.Request
-	Last     *agent.RequestFacts // of the session's last request; nil without one
+	// Last and LastUsage are of the session's last request; nil without one.
+	Last      *agent.RequestFacts
+	LastUsage *llm.Usage
 }
 
-// PreviewPrompt builds the first request of a run without starting it.
+// PreviewPrompt builds the first request of a run without starting it: the
+// session's thread as it is, with the message behind it.
 func (g *Gateway) PreviewPrompt(ctx context.Context, req run.Request) (PromptPreview, error) {
 	look, err := g.Look(ctx, req)
 	if err != nil {
 		return PromptPreview{}, err
 	}
-	t := agent.Turn{Scope: look.Scope, Message: req.Message, Started: time.Now()}
+	t := agent.Turn{Scope: look.Scope, Message: req.Message, Started: time.Now(), System: req.System}
 	extra, err := look.Agent.Prompts.Context(ctx, t)
 	if err != nil {
 		return PromptPreview{}, err
@@ -140,42 +186,69 @@ func (g *Gateway) PreviewPrompt(ctx context.Context, req run.Request) (PromptPre
 	if err != nil {
 		return PromptPreview{}, err
 	}
-	message := llm.Message{Role: llm.User, Parts: append(append([]llm.Part(nil), req.Message.Parts...), extra...)}
-	r, facts, err := look.Agent.Prompts.Build(ctx, t, sf, []llm.Message{message})
+	thread, err := g.thread(ctx, look.Key)
 	if err != nil {
 		return PromptPreview{}, err
 	}
-	p := PromptPreview{Agent: look.Scope.Agent(), Session: req.Session, Sections: facts.Sections, Request: r, Last: last}
+	message := llm.Message{Role: llm.User, Parts: append(append([]llm.Part(nil), req.Message.Parts...), extra...)}
+	r, facts, err := look.Agent.Prompts.Build(ctx, t, sf, append(thread, message))
+	if err != nil {
+		return PromptPreview{}, err
+	}
+	p := PromptPreview{Agent: look.Scope.Agent(), Session: req.Session, Sections: facts.Sections, Request: r}
+	if last != nil {
+		p.Last, p.LastUsage = &last.Request, &last.Reply.Usage
+	}
 	for _, part := range extra {
 		p.Sections = append(p.Sections, agent.Section{Name: "context", Place: prompt.Message, Source: "built in", Bytes: len(part.Text), Text: part.Text})
 	}
 	return p, nil
 }
 
-// lastRequest is what the last request of a session was made of, which is what
-// its provider may have cached; nil when there was none. A run that failed
-// before a model answered has stored no request, so it may not be the last run.
-func (g *Gateway) lastRequest(ctx context.Context, key session.Key) (*agent.RequestFacts, error) {
+// thread is a session's transcript as a model gets it; empty for a new one.
+func (g *Gateway) thread(ctx context.Context, key session.Key) ([]llm.Message, error) {
 	if key.ID == "" {
-		return nil, nil // a new session; to the filter below it would be all of them
+		return nil, nil
 	}
-	for f := (session.RunFilter{Agent: key.Agent, ID: key.ID, Limit: 1, Depth: session.Traced}); ; {
-		runs, next, err := g.Sessions.Runs(ctx, f)
+	turns, err := g.Sessions.Turns(ctx, key, 1, 0, session.Spoken)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return session.Thread(turns), nil
+}
+
+// lastRequest is the round with the last request of a session, which is what
+// its provider may have cached; nil when there was none. A run that failed
+// before a model answered has stored no request, so it may not be of the last
+// turn. What a fork began with counts: its first request repeats it.
+func (g *Gateway) lastRequest(ctx context.Context, key session.Key) (*agent.Round, error) {
+	if key.ID == "" {
+		return nil, nil
+	}
+	s, err := g.Sessions.Session(ctx, key)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for n := s.Turns; n > 0; n-- {
+		turns, err := g.Sessions.Turns(ctx, key, n, n, session.Traced)
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range runs {
-			for _, round := range slices.Backward(r.Rounds) {
+		for _, t := range turns {
+			for _, round := range slices.Backward(t.Rounds) {
 				if len(round.Request.Sections) > 0 {
-					return &round.Request, nil
+					return &round, nil
 				}
 			}
 		}
-		if next == "" {
-			return nil, nil
-		}
-		f.After = next
 	}
+	return nil, nil
 }
 
 // Look is what a command needs to look at an agent's tools as a run would.
@@ -198,7 +271,7 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 	if err != nil {
 		return Look{}, err
 	}
-	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: g.models.target(ctx, a.Config, req.Model)}
+	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: g.models.probed(ctx, a.Config, req.Model)}
 	s, err := g.Sessions.Session(ctx, l.Key)
 	switch {
 	case errors.Is(err, session.ErrNotFound):

@@ -4,10 +4,13 @@
 //
 // Life: [Open] opens everything that can fail and leaves nothing half open.
 // One-shot commands open a gateway, ask it and close it; they work beside a
-// running one on the same home folder. [Gateway.Close] stops runs, waits for
-// them, and closes what Open opened in the opposite order.
+// running one on the same home folder. [Gateway.Serve] answers HTTP until it is
+// told to end, and then lets runs finish; one gateway serves a home folder.
+// [Gateway.Close] stops runs, waits for them, and closes what Open opened in
+// the opposite order.
 //
-// Start reading at [Open], then agent.go.
+// Start reading at [Open], then agent.go; serve.go for what answers HTTP, and
+// backend.go for what it asks.
 package gateway
 
 import (
@@ -17,8 +20,11 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
@@ -27,17 +33,26 @@ import (
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/extend/host"
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
+	"github.com/goclaw/goclaw/internal/gateway/telemetry"
 	"github.com/goclaw/goclaw/internal/guard/workspace"
+	"github.com/goclaw/goclaw/internal/provider"
 	"github.com/goclaw/goclaw/plugin"
 )
 
 // Options says where a gateway lives and what it is built with.
 type Options struct {
 	Home    string // absolute
+	Version string // of the program
 	Environ config.Environ
 	Plugins []plugin.Plugin
+	// LastGood opens on the last good configuration when the file is broken. It
+	// is for what has to keep running; Config.Notice then says so.
+	LastGood bool
 	// AllowDemo lets the demo model answer when no provider is set up.
 	AllowDemo bool
+	// OllamaWithin is how long a local Ollama may take to say that it is there,
+	// where nothing else decides which model answers; half a second when 0.
+	OllamaWithin time.Duration
 	// Log makes the process's log from the configuration.
 	Log func(config.Log) (*slog.Logger, error)
 }
@@ -55,18 +70,37 @@ type Gateway struct {
 	blobs   *blob.Keeper
 	pool    *pool.Pool
 	models  *models
+	budget  *budget.Keeper
 	plugins *host.Host
 	history *session.History
 	holds   *session.Holds
 
 	workspaces *workspace.Set
 
+	pluginProblem string
+	forsaken      string // see [Gateway.Forsaken]; set when the gateway serves
+
+	// What follows is set while the gateway serves.
+	started  time.Time
+	serving  atomic.Bool
+	disks    atomic.Pointer[[]DiskProblem] // as they were last looked at
+	ready    atomic.Bool
+	stopping atomic.Bool
+	metrics  atomic.Pointer[telemetry.Metrics]
+
 	mu     sync.Mutex
 	agents map[string]*Agent
 }
 
 // System is the caller of work that acts for no one in particular.
-var System = auth.Principal{ID: "system", Role: auth.System}
+var System = auth.Principal{ID: string(auth.System), Role: auth.System}
+
+// What is kept of files that people gave and no message has taken yet.
+const (
+	unusedFor    = 24 * time.Hour
+	maxKept      = 1000
+	maxKeptBytes = 1 << 30
+)
 
 // stateFile is the database's name within the home folder.
 const stateFile = "state.db"
@@ -80,7 +114,11 @@ const (
 
 // Open builds a gateway on its home folder, which is made when it is missing.
 func Open(ctx context.Context, o Options) (g *Gateway, err error) {
-	c, err := config.Load(config.Options{Home: o.Home, Environ: o.Environ})
+	load := config.Load
+	if o.LastGood {
+		load = config.LoadOrLastGood
+	}
+	c, err := load(config.Options{Home: o.Home, Environ: o.Environ})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +126,13 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := builtin.OpenStore(ctx, c.State.DSN, filepath.Join(o.Home, stateFile))
+	store, err := builtin.OpenStore(ctx, builtin.StoreOptions{
+		DSN: c.State.DSN, Path: o.statePath(), Version: o.Version, MayMigrate: o.mayMigrate,
+		Migrated: func(from, to int, copy string) {
+			// Everybody is to know where the copy is.
+			log.Warn("the state database was brought up to date", "from", from, "to", to, "copy", copy)
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +143,20 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	}()
 	g = &Gateway{Config: c, Sessions: store.Sessions, Users: store.Users, opts: o, log: log, store: store, agents: map[string]*Agent{}}
 	g.blobs = blob.NewKeeper(store.Blobs, blob.Options{Limits: map[blob.Kind]blob.Limits{
-		blob.Spill: {TTL: c.Outputs.TTL, Entries: c.Outputs.MaxEntries, Bytes: c.Outputs.MaxBytes},
+		blob.Attachment: {TTL: unusedFor, Entries: maxKept, Bytes: maxKeptBytes},
+		blob.Spill:      {TTL: c.Outputs.TTL, Entries: c.Outputs.MaxEntries, Bytes: c.Outputs.MaxBytes},
 	}})
-	g.models = newModels(c, o)
+	answers := provider.Cache{Log: log}
+	if c.Cache.Enabled && c.Cache.LLM.Enabled {
+		answers.Answers, answers.TTL = store.Answers, c.Cache.LLM.TTL
+	}
+	g.models = newModels(c, o, answers)
+	g.budget = budget.New(budget.Options{Ledger: store.Ledger, Limits: limitsOf(c), Cost: g.models.set.Cost})
 	g.plugins = host.New(log)
 	if err := g.plugins.Load(o.Plugins...); err != nil {
 		// A broken plugin costs only itself; explaining finds its note.
 		log.Warn("plugin not loaded", "err", err)
+		g.pluginProblem = "plugin not loaded: " + err.Error()
 	}
 	g.holds = session.NewHolds(filepath.Join(o.Home, "state", "locks"))
 	g.history = session.NewHistory(store.Sessions, time.Now)
@@ -118,8 +169,46 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 		// It only matters on the day when the file breaks.
 		log.Warn("configuration not kept for later", "err", err)
 	}
-	g.Runner = run.New(run.Options{Profile: g.Profile, Hold: g.hold, WhileBusy: run.Busy(c.Sessions.WhileBusy)})
+	g.Runner = run.New(run.Options{
+		Profile: g.Profile, Model: g.models.check, Hold: g.hold, WhileBusy: run.Busy(c.Sessions.WhileBusy),
+		Inbox: store.Inbox, History: g.history, Owner: g.owner, Vouch: g.vouch,
+		Observe: g.observe, Spent: g.spent, Ended: g.ended, Budget: g.budget,
+	})
 	return g, nil
+}
+
+// statePath is where the state database is.
+func (o Options) statePath() string { return filepath.Join(o.Home, stateFile) }
+
+// mayMigrate keeps a program from changing the schema of the state database
+// under a gateway of an older version, which would fail from then on.
+func (o Options) mayMigrate(from, to int) error {
+	i, running, err := Running(o.Home)
+	switch {
+	case err != nil:
+		return err
+	case !running:
+		return nil
+	}
+	who := "a gateway that is just starting or stopping"
+	if i.Address != "" {
+		who = fmt.Sprintf("the gateway of version %s (process %d)", i.Version, i.PID)
+	}
+	return fmt.Errorf("this version, %s, would change its schema from %d to %d under %s: stop that one first; what is there before the change is copied", o.Version, from, to, who)
+}
+
+// observe counts what happens in runs, while the gateway serves.
+func (g *Gateway) observe(e agent.Event) {
+	if m := g.metrics.Load(); m != nil {
+		m.Observe(e)
+	}
+}
+
+// spent counts what model calls used, while the gateway serves.
+func (g *Gateway) spent(calls []agent.Spent) {
+	if m := g.metrics.Load(); m != nil {
+		m.Spent(calls)
+	}
 }
 
 // sweep closes what dead processes left open, in sessions that no living one
@@ -148,10 +237,32 @@ func (g *Gateway) hold(ctx context.Context, key session.Key, busy func()) (func(
 	return release, err
 }
 
-// DeleteSession removes a session with all that is kept of it. It fails with
-// session.ErrHeld while a run holds the session.
-func (g *Gateway) DeleteSession(ctx context.Context, key session.Key) error {
-	return session.Delete(ctx, g.Sessions, g.holds, key)
+// owner says who began a session.
+func (g *Gateway) owner(ctx context.Context, key session.Key) (id string, known bool, err error) {
+	list, _, err := g.Sessions.Sessions(ctx, session.Filter{Agent: key.Agent, ID: key.ID, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return "", false, err
+	}
+	return list[0].Caller.ID, true, nil
+}
+
+// vouch reports whether a person still is who they were when they said
+// something. Who works on the command line of this machine needs no account,
+// and neither does GOCLAW_TOKEN.
+func (g *Gateway) vouch(ctx context.Context, p auth.Principal) error {
+	a, err := g.Users.Get(ctx, p.ID)
+	switch {
+	case errors.Is(err, auth.ErrUnknown):
+		if p.Role == auth.System || p.ID == auth.FirstAdmin || p.ID == p.Role.LocalID() {
+			return nil
+		}
+		return fmt.Errorf("%w (%s was removed)", run.ErrDisowned, p.ID)
+	case err != nil:
+		return fmt.Errorf("look who %s is: %w", p.ID, err)
+	case p.Role == auth.Admin && a.Role != auth.Admin:
+		return fmt.Errorf("%w (%s is no admin now)", run.ErrDisowned, p.ID)
+	}
+	return nil
 }
 
 // Close stops what runs and closes what Open opened.

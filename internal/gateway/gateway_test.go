@@ -20,6 +20,7 @@ import (
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/plugin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,6 +33,8 @@ type rig struct {
 	t     *testing.T
 	model *fakellm.Server
 	home  string
+
+	plugins []plugin.Plugin
 }
 
 func setup(t *testing.T, more string, answers ...fakellm.Answer) *rig {
@@ -41,13 +44,13 @@ func setup(t *testing.T, more string, answers ...fakellm.Answer) *rig {
 }
 
 // configured is a rig with a whole configuration.
-func configured(t *testing.T, model *fakellm.Server, text string) *rig {
+func configured(t *testing.T, model *fakellm.Server, text string, plugins ...plugin.Plugin) *rig {
 	t.Helper()
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, model: model, home: home}
+	r := &rig{t: t, model: model, home: home, plugins: plugins}
 	r.open()
 	t.Cleanup(r.close)
 	return r
@@ -56,7 +59,7 @@ func configured(t *testing.T, model *fakellm.Server, text string) *rig {
 func (r *rig) open() {
 	r.t.Helper()
 	g, err := gateway.Open(r.t.Context(), gateway.Options{
-		Home: r.home, Environ: config.EnvironOf(),
+		Home: r.home, Version: "test", Environ: config.EnvironOf(), Plugins: r.plugins,
 		Log: func(config.Log) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
 	})
 	if err != nil {

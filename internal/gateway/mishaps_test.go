@@ -11,11 +11,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/llm"
 )
 
 // What a person says to a going run stays in the history, however it ends.
@@ -43,9 +47,7 @@ func TestSteeredWordsStayInTheHistory(t *testing.T) {
 			if err := r.model.Wait(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
-			if r.start(admin("s", "and this too")) != going {
-				t.Fatal("the words did not join the run")
-			}
+			words := r.start(admin("s", "and this too"))
 			close(gate)
 			if c.stop {
 				if err := r.model.Wait(t.Context(), 2); err != nil {
@@ -55,6 +57,9 @@ func TestSteeredWordsStayInTheHistory(t *testing.T) {
 			}
 			if got := r.watch(going); got.end.End.Status != c.end {
 				t.Errorf("the run ended %s: %s", got.end.End.Status, got.end.Text)
+			}
+			if got := r.watch(words); got.end.End.Status != agent.Done || got.end.Ref != going.ID {
+				t.Errorf("the words ended %s in run %q", got.end.End.Status, got.end.Ref)
 			}
 			r.close()
 			r.open()
@@ -67,6 +72,117 @@ func TestSteeredWordsStayInTheHistory(t *testing.T) {
 			}
 			r.prefixes()
 		})
+	}
+}
+
+// A message that waits carries the authority that its person had; who was
+// removed meanwhile, or is no admin any more, has it no longer.
+func TestWaitingWordsOfARemovedPersonAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		role auth.Role // after the first message; empty for none
+		end  agent.Status
+		word string
+	}{
+		{"removed", "", agent.Failed, "bob was removed"},
+		{"demoted", auth.User, agent.Failed, "bob is no admin now"},
+		{"the same", auth.Admin, agent.Done, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			gate := make(chan struct{})
+			first := fakellm.Text("one")
+			first.Gate = gate
+			answers := []fakellm.Answer{first}
+			if c.end == agent.Done {
+				answers = append(answers, fakellm.Text("two"))
+			}
+			r := setup(t, "", answers...)
+			known := func(role auth.Role) {
+				if err := r.Users.Add(t.Context(), auth.Account{ID: "bob", Role: role, Created: time.Unix(1, 0)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			known(auth.Admin)
+			if err := r.Runner.Recover(t.Context()); err != nil { // as a gateway does
+				t.Fatal(err)
+			}
+			req := admin("s", "one")
+			req.Caller = auth.Principal{ID: "bob", Role: auth.Admin, Human: true}
+			going := r.start(req)
+			if err := r.model.Wait(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			req.Message = llm.UserMessage("two")
+			waits := r.start(req)
+			if err := r.Users.Remove(t.Context(), "bob"); err != nil {
+				t.Fatal(err)
+			}
+			if c.role != "" {
+				known(c.role)
+			}
+			close(gate)
+			r.watch(going)
+			if got := r.watch(waits); got.end.End.Status != c.end || !strings.Contains(got.end.Text, c.word) {
+				t.Errorf("what waited ended %s: %s", got.end.End.Status, got.end.Text)
+			}
+			turns, err := r.Sessions.Turns(t.Context(), session.Key{Agent: waits.Agent, ID: waits.Session}, 1, 0, session.Whole)
+			if err != nil || len(turns) != 2 || turns[1].Status != c.end || !strings.Contains(turns[1].Error, c.word) {
+				t.Errorf("the session has %d turns, %v", len(turns), err)
+			}
+		})
+	}
+}
+
+// A gateway goes on with a database that was deleted under it, since its file
+// is still open, but says so.
+func TestADeletedDatabaseIsAProblem(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "")
+	if got := r.Status(t.Context()).Problems; len(got) != 0 {
+		t.Fatalf("problems at the start: %q", got)
+	}
+	path := filepath.Join(r.home, "state.db")
+	for _, c := range []struct{ does, word string }{{"away", "was deleted"}, {"another", "in the place of"}} {
+		var err error
+		if c.does == "away" {
+			err = os.Rename(path, path+".old")
+		} else {
+			err = os.WriteFile(path, nil, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Status(t.Context()).Problems; len(got) != 1 || !strings.Contains(got[0], c.word) {
+			t.Errorf("%s: problems: %q", c.does, got)
+		}
+	}
+}
+
+// Whoever moves the folder away and puts another in its place need not start
+// the gateway again: prompts are made of the new one's files.
+func TestAReplacedWorkspaceIsRead(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "", fakellm.Text("one"), fakellm.Text("two"))
+	r.write("SOUL.md", "the old soul")
+	r.say("first", "hello")
+	dir := filepath.Join(r.home, "workspace")
+	if err := os.Rename(dir, dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.watch(r.start(admin("second", "hello"))); got.end.End.Status != agent.Failed || !strings.Contains(got.end.Text, "open workspace") {
+		t.Errorf("without a workspace the run ended %s: %s", got.end.End.Status, got.end.Text)
+	}
+	r.write("SOUL.md", "the new soul")
+	r.write("new.txt", "")
+	if got := r.say("third", "hello"); got.text != "two" {
+		t.Fatalf("the run ended %s: %s", got.end.End.Status, got.end.Text)
+	}
+	prompt := r.sent(2)[0].text()
+	mustContain(t, "the prompt", prompt, "the new soul", "new.txt")
+	if strings.Contains(prompt, "the old soul") {
+		t.Error("the prompt holds what stands in the folder that was moved away")
 	}
 }
 
@@ -180,7 +296,7 @@ func TestAStoppedSearchForAModelIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, err := gateway.Open(t.Context(), gateway.Options{
-		Home: home, Environ: config.EnvironOf(), AllowDemo: true,
+		Home: home, Environ: config.EnvironOf(), AllowDemo: true, OllamaWithin: time.Minute,
 		Log: func(config.Log) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
 	})
 	if err != nil {

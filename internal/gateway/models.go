@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,19 +23,19 @@ type models struct {
 	env    config.Environ
 	demo   bool
 	set    *provider.Set
+
+	ollamaWithin time.Duration
 }
 
-// ollamaWithin is how long a local Ollama may take to say that it is there.
-const ollamaWithin = 500 * time.Millisecond
-
-func newModels(c *config.Config, o Options) *models {
+func newModels(c *config.Config, o Options, cache provider.Cache) *models {
 	var settings []provider.Settings
 	for name := range c.AI.Providers {
 		settings = append(settings, providerSettings(c, name))
 	}
 	return &models{
 		config: c, env: o.Environ, demo: o.AllowDemo,
-		set: provider.New(provider.Options{Vendors: builtin.Vendors(), Providers: settings}),
+		set:          provider.New(provider.Options{Vendors: builtin.Vendors(), Providers: settings, Cache: cache}),
+		ollamaWithin: cmp.Or(o.OllamaWithin, 500*time.Millisecond),
 	}
 }
 
@@ -68,16 +69,13 @@ func (m *models) parameters(name string) prompt.Parameters {
 // empty, goes before what is configured.
 func (m *models) choose(ctx context.Context, a config.Agent, model string, probe bool) (config.Choice, error) {
 	if model != "" {
-		t, err := m.config.Target(model)
-		if err != nil {
-			return config.Choice{}, err
-		}
-		return config.Choice{Target: t, Why: "--model names it"}, m.keyed(t.Provider)
+		t, err := m.named(model)
+		return config.Choice{Target: t, Why: "--model names it"}, err
 	}
 	s := config.Situation{Lookup: m.env.Lookup, Demo: m.demo}
 	if probe {
 		s.Ollama = func() ([]string, bool) {
-			ctx, cancel := context.WithTimeout(ctx, ollamaWithin)
+			ctx, cancel := context.WithTimeout(ctx, m.ollamaWithin)
 			defer cancel()
 			names, err := m.set.List(ctx, "ollama")
 			return names, err == nil
@@ -90,6 +88,21 @@ func (m *models) choose(ctx context.Context, a config.Agent, model string, probe
 	return c, m.keyed(c.Provider)
 }
 
+// named is what a model string of a request means.
+func (m *models) named(model string) (config.Target, error) {
+	t, err := m.config.Target(model)
+	if err != nil {
+		return config.Target{}, err
+	}
+	return t, m.keyed(t.Provider)
+}
+
+// check says why a model string of a request means nothing that can be asked.
+func (m *models) check(model string) error {
+	_, err := m.named(model)
+	return err
+}
+
 // keyed reports an error for a provider whose key is a secret: asked without
 // it, the provider would say something that misleads.
 func (m *models) keyed(provider string) error {
@@ -98,6 +111,20 @@ func (m *models) keyed(provider string) error {
 		return fmt.Errorf("choose provider: ai.providers.%s.api_key names the secret %s, and secrets are not in this version: write ${VARIABLE} there", provider, name)
 	}
 	return nil
+}
+
+// probed is target after the server was asked what the model takes; the answer is
+// remembered for a while.
+func (m *models) probed(ctx context.Context, a config.Agent, model string) llm.Target {
+	t := m.target(ctx, a, model)
+	if t == (llm.Target{}) {
+		return t
+	}
+	asked, err := m.set.For("", nil).Asked(ctx, t.String())
+	if err != nil {
+		return t // why it can't be asked is told when it is
+	}
+	return asked
 }
 
 // target is what an agent's request would be built for, as far as that is
@@ -114,6 +141,15 @@ func (m *models) target(ctx context.Context, a config.Agent, model string) llm.T
 	return t
 }
 
+// isDemo reports whether provider/model is the script in place of a model.
+func (m *models) isDemo(model string) bool {
+	t, err := m.set.For("", nil).Target(model)
+	return err == nil && t.Vendor == demoVendor
+}
+
+// demoVendor is the wire of the script.
+const demoVendor = "demo"
+
 // of makes the models of an agent. The provider is chosen when it is first
 // needed, since that may ask a local Ollama.
 func (m *models) of(a config.Agent) *agentModels {
@@ -125,8 +161,10 @@ type agentModels struct {
 	*models
 	agent config.Agent
 
-	mu     sync.Mutex
-	chosen string // provider/model, once it is known
+	mu       sync.Mutex
+	chosen   string // provider/model, once it is known
+	missed   error  // why none was found when somebody last looked; nil when one was, or nobody did
+	missedAt time.Time
 }
 
 // Stream implements agent.Models.
@@ -139,7 +177,7 @@ func (a *agentModels) Stream(ctx context.Context, model string, used bool, build
 		}
 		fallback, skipped := a.fallback()
 		for _, why := range skipped {
-			if !used && !yield(llm.Event{Type: llm.EventNotice, Text: "not among the fallbacks: " + why}, nil) {
+			if !used && !yield(llm.Event{Type: llm.EventNotice, Kind: "fallback", Text: "not among the fallbacks: " + why}, nil) {
 				return
 			}
 		}
@@ -194,11 +232,49 @@ func (a *agentModels) choice(ctx context.Context) (string, error) {
 	return a.chosen, nil
 }
 
+// missFor is how long it is remembered that an agent has no model, for those
+// who only look: a page that asks every second must not have a local Ollama
+// looked for each time.
+const missFor = 2 * time.Second
+
+// known is what is known of the agent's own model without asking anybody.
+func (a *agentModels) known(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	chosen, missed := a.chosen, a.missed
+	a.mu.Unlock()
+	if chosen != "" || missed != nil {
+		return chosen, missed
+	}
+	c, err := a.choose(ctx, a.agent, "", false)
+	return c.Provider + "/" + c.Model, err
+}
+
+// lately is the agent's own model, as [agentModels.choice], for those who only
+// look.
+func (a *agentModels) lately(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	missed := a.missed
+	fresh := a.chosen == "" && time.Since(a.missedAt) < missFor
+	a.mu.Unlock()
+	if fresh {
+		return "", missed
+	}
+	model, err := a.choice(ctx)
+	if err == nil || ctx.Err() == nil {
+		a.mu.Lock()
+		a.missed, a.missedAt = err, time.Now()
+		a.mu.Unlock()
+	}
+	return model, err
+}
+
 // Choice is the provider and model that answers.
 type Choice struct {
 	config.Choice
 	// Found says that nobody wrote it down: it was found in the environment.
 	Found bool
+	// Demo says that a script answers in place of a model.
+	Demo bool
 }
 
 // Choose says which provider and model an agent uses, and why. model, when it
@@ -209,12 +285,11 @@ func (g *Gateway) Choose(ctx context.Context, agent, model string) (Choice, erro
 		return Choice{}, g.noAgent(agent)
 	}
 	c, err := g.models.choose(ctx, a, model, true)
-	return Choice{Choice: c, Found: model == "" && a.Model == "" && g.Config.AI.Provider == ""}, err
+	return Choice{
+		Choice: c, Found: model == "" && a.Model == "" && g.Config.AI.Provider == "",
+		Demo: err == nil && g.models.isDemo(c.Provider+"/"+c.Model),
+	}, err
 }
-
-// Cost is what usage of a target costs in US dollars at today's prices, nil
-// when the price is unknown.
-func (g *Gateway) Cost(u llm.Usage, t llm.Target) *float64 { return g.models.set.Cost(u, t) }
 
 // ListModels asks a provider which models it has. It returns nil without an
 // error when the provider can't be asked that.

@@ -64,9 +64,6 @@ func TestLargeResultsAreKeptAside(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := setup(t, "", reads("f"), fakellm.Text("ok"))
-			if _, err := r.Agent(""); err != nil {
-				t.Fatal(err)
-			}
 			r.write("f", c.text)
 			r.say("s", "read it")
 			got := r.results(2)[0].text()
@@ -96,9 +93,6 @@ func TestBinaryAndEmptyFilesAreDescribed(t *testing.T) {
 		}
 	}
 	r := setup(t, "", reads("b"), reads("e"), fakellm.Text("ok"), fakellm.Text("fine"))
-	if _, err := r.Agent(""); err != nil {
-		t.Fatal(err)
-	}
 	r.write("b", string(all))
 	r.write("e", "")
 	r.say("s", "read them")
@@ -118,9 +112,6 @@ func TestBinaryAndEmptyFilesAreDescribed(t *testing.T) {
 func TestRefsServeTheirSessionAndSurviveARestart(t *testing.T) {
 	t.Parallel()
 	r := setup(t, "", reads("f"), fakellm.Text("kept"))
-	if _, err := r.Agent(""); err != nil {
-		t.Fatal(err)
-	}
 	var text strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&text, "line %d\n", i)
@@ -172,9 +163,6 @@ func TestRefsServeTheirSessionAndSurviveARestart(t *testing.T) {
 func TestRefsOfOtherTools(t *testing.T) {
 	t.Parallel()
 	r := setup(t, "outputs: {max_entries: 1}\n", reads("f"), reads("g"), fakellm.Text("kept"))
-	if _, err := r.Agent(""); err != nil {
-		t.Fatal(err)
-	}
 	r.write("f", strings.Repeat("one\n", 3000))
 	r.write("g", `["`+strings.Repeat("two", 3000)+`"]`)
 	r.say("s", "read them")
@@ -196,9 +184,6 @@ func TestRefsOfOtherTools(t *testing.T) {
 func TestTinyLimitsCanBeReadThrough(t *testing.T) {
 	t.Parallel()
 	r := setup(t, "tools: {max_result_chars: 10, max_step_chars: 50}\n", reads("f"), fakellm.Text("kept"))
-	if _, err := r.Agent(""); err != nil {
-		t.Fatal(err)
-	}
 	r.write("f", strings.Repeat("one\n", 100)+"the last line\n")
 	r.say("s", "read it")
 	ref := refPattern.FindStringSubmatch(r.results(2)[0].text())[1]
@@ -214,9 +199,6 @@ func TestTheResultsOfOneStepFitTogether(t *testing.T) {
 		calls = append(calls, fakellm.Use("file_read", fmt.Sprintf(`{"path":"f%d"}`, i)))
 	}
 	r := setup(t, "", fakellm.Calls(calls...), fakellm.Text("ok"))
-	if _, err := r.Agent(""); err != nil {
-		t.Fatal(err)
-	}
 	for i := range 10 {
 		r.write(fmt.Sprintf("f%d", i), strings.Repeat(fmt.Sprintf("%d middle\n", i), 700))
 	}
@@ -236,9 +218,6 @@ func TestTheResultsOfOneStepFitTogether(t *testing.T) {
 func TestAPreviewSendsNobodyWhereTheyMayNotGo(t *testing.T) {
 	t.Parallel()
 	r := setup(t, "tools: {deny: [read_output]}\n", reads("f"), fakellm.Text("ok"))
-	if _, err := r.Agent(""); err != nil {
-		t.Fatal(err)
-	}
 	r.write("f", strings.Repeat("long ", 3000))
 	r.say("s", "read it")
 	got := r.results(2)[0].text()

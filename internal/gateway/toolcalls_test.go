@@ -97,9 +97,6 @@ func TestToolCallsAsModelsSendThem(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := setup(t, "", fakellm.Answer{Deltas: c.stream}, fakellm.Text("done"), fakellm.Text("still here"))
-			if _, err := r.Agent(""); err != nil { // makes the workspace
-				t.Fatal(err)
-			}
 			r.write("a.txt", "hello\n")
 			got := r.say("s", "go")
 			if got.end.Type != agent.RunFinished || got.text != "done" {

@@ -27,22 +27,26 @@ func register(limits spill.Options, ws *workspace.Set, blobs *blob.Keeper, plugi
 	return r, nil
 }
 
-// DiagnosePolicies tells of entries in the policies of c that select nothing:
-// a mistyped deny protects nothing. It opens nothing.
-func DiagnosePolicies(c *config.Config, plugins []plugin.Plugin) ([]surface.Diagnosis, error) {
-	quiet := slog.New(slog.DiscardHandler)
-	h := host.New(quiet)
+// compiledIn is a registry whose tools are looked at and never run.
+func compiledIn(plugins []plugin.Plugin) (*tool.Registry, error) {
+	h := host.New(slog.New(slog.DiscardHandler))
 	if err := h.Load(plugins...); err != nil {
 		return nil, err
 	}
-	r, err := register(spill.Options{}, workspace.NewSet(), nil, h)
+	return register(spill.Options{}, workspace.NewSet(), nil, h)
+}
+
+// DiagnosePolicies tells of entries in the policies of c that select nothing:
+// a mistyped deny protects nothing. It opens nothing.
+func DiagnosePolicies(c *config.Config, plugins []plugin.Plugin) ([]surface.Diagnosis, error) {
+	r, err := compiledIn(plugins)
 	if err != nil {
 		return nil, err
 	}
 	var all []surface.Diagnosis
 	seen := map[string]bool{}
 	for _, a := range c.Agents() {
-		for _, d := range surface.New(policies(c, a), quiet).Diagnose(r.Catalog()) {
+		for _, d := range surface.New(policies(c, a), slog.New(slog.DiscardHandler)).Diagnose(r.Catalog()) {
 			if !seen[d.String()] {
 				seen[d.String()] = true
 				all = append(all, d)

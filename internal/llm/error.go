@@ -31,6 +31,10 @@ type Error struct {
 	Message    string        // for people; holds no secret
 	RetryAfter time.Duration // what the provider asked for; 0 when nothing
 	Err        error         // the cause, if any
+
+	// Before are the failed attempts of the same call that led here, of other
+	// targets too. Only agent.Models fills it in.
+	Before []Attempt
 }
 
 func (e *Error) Error() string {

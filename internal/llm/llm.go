@@ -24,7 +24,8 @@ import (
 //
 // The sequence yields any number of deltas and then exactly one event of type
 // [EventDone], or ends with exactly one error, which is an [*Error] except
-// when ctx ended. It makes one attempt: retrying is decided elsewhere, in one
+// when ctx ended. What a call has used is told when the provider tells it, so
+// that it counts however the call ends. It makes one attempt: retrying is decided elsewhere, in one
 // place. Breaking out of the sequence ends the request and frees its
 // connection before the range statement returns.
 type Model interface {

@@ -30,6 +30,7 @@ const (
 	KindContext   Kind = "context"   // Text that the host added to a person's message; never the person's words
 	KindReasoning Kind = "reasoning" // Text may be empty when the vendor hides it and only Opaque counts
 	KindMedia     Kind = "media"     // Media
+	KindFile      Kind = "file"      // a file that a person gave, in the agent's workspace: Text says so to the model; Media says where, without Data
 	KindCall      Kind = "call"      // Call; only in assistant messages
 	KindResult    Kind = "result"    // Result; only in messages of role Results
 )
@@ -59,8 +60,30 @@ type Opaque struct {
 // Media is an image or a file.
 type Media struct {
 	MIME string `json:"mime"`
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty"` // of a [KindFile] its path in the workspace, with slashes
 	Data []byte `json:"data,omitempty"`
+	Size int    `json:"size,omitempty"` // in bytes, where Data is left out
+	Sum  string `json:"sum,omitempty"`  // SHA-256 of Data in hexadecimal, where a store keeps that elsewhere
+}
+
+// MaxImage is the size, in bytes, of the largest image that the wires of all
+// vendors take: 5 MiB when it is encoded in base64, which is how Anthropic's
+// API and the clouds that pass it on have measured it ("image exceeds 5 MB
+// maximum", HTTP 400). One that is larger would spoil its whole conversation.
+const MaxImage = 5 << 20 / 4 * 3
+
+// MaxFile is the same for a PDF file: with it a request stays within the 32 MB
+// that Anthropic's API takes, and within OpenAI's 50 MB.
+const MaxFile = 16 << 20
+
+// IsImage reports whether mime is one of the types of images that the models
+// of all vendors take.
+func IsImage(mime string) bool {
+	switch mime {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	}
+	return false
 }
 
 // ToolCall is one call that a model asks for.
@@ -97,7 +120,8 @@ func AssistantMessage(text string) Message {
 	return Message{Role: Assistant, Parts: []Part{Text(text)}}
 }
 
-// Text joins the text parts of m. Context, reasoning and media are left out.
+// Text joins the text parts of m. Context, files, reasoning and media are
+// left out.
 func (m Message) Text() string { return JoinText(m.Parts) }
 
 // Calls lists the tool calls of m in order.

@@ -16,6 +16,7 @@ type Target struct {
 	MaxOutput     int `json:"max_output,omitempty"`
 
 	Images bool `json:"images,omitempty"` // takes images in messages and results
+	Files  bool `json:"files,omitempty"`  // takes PDF files there
 	Tools  bool `json:"tools,omitempty"`  // takes tools
 }
 
@@ -35,8 +36,9 @@ const (
 	ChoiceNone Choice = "none" // tools stay in the request, so that its prefix holds, but may not be called
 )
 
-// ToolSpec is what a model sees of a tool. Parameters is canonical JSON: equal
-// schemas are equal bytes.
+// ToolSpec is what a model sees of a tool. In a request, Parameters is JSON Schema
+// as the target's provider takes it, and goes out as it is. It is canonical:
+// equal schemas are equal bytes.
 type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -61,6 +63,15 @@ type Request struct {
 	MaxOutput   int      // tokens; 0 leaves it to the provider
 	Temperature *float64 // nil leaves it to the provider
 	Reasoning   string   // off, low, medium, high; empty leaves it to the provider
+
+	// Reuse says that the answer may be one that was given to an equal request
+	// before: it is the first call of its turn, and whoever started that doesn't
+	// want the model's own.
+	Reuse bool
+	// Clock is the text of the context part of the last message that tells the
+	// current time; empty when none does. Requests that differ in it alone are
+	// equal.
+	Clock string
 }
 
 // Finish says why a reply ended.
@@ -74,6 +85,9 @@ const (
 	FinishStopped Finish = "stopped" // the run was stopped while the reply came in
 	FinishHost    Finish = "host"    // GoClaw itself ended the turn with these words
 )
+
+// Cuts reports whether a reply that ended so is not all the model had to say.
+func (f Finish) Cuts() bool { return f == FinishLength || f == FinishFilter }
 
 // Usage counts the tokens of one or more model calls.
 type Usage struct {
@@ -100,4 +114,8 @@ type Reply struct {
 	Target  Target  `json:"target"`          // who answered
 	Model   string  `json:"model,omitempty"` // the model's name as the provider reported it
 	ID      string  `json:"id,omitempty"`    // the provider's id of the answer
+
+	// Cached says that no model was asked: it is the answer to an equal request
+	// before. It has used nothing.
+	Cached bool `json:"cached,omitempty"`
 }

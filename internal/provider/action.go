@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -15,7 +16,7 @@ type action struct {
 	jitter float64 // by how much of it a pause may be longer or shorter
 	move   bool    // the next target is asked, when this turn has used no tool
 	health weight
-	words  string // what happened, for people: "NAME " + words
+	words  string // what happened, see [wordsFor]
 }
 
 // weight is how a failure counts against a target's health.
@@ -47,6 +48,15 @@ func actionFor(c llm.Class) action {
 		return a
 	}
 	return actions[llm.ClassUnknown]
+}
+
+// wordsFor says what happened, for people: "NAME " + words. Where the provider
+// answered, the network did not fail, though the same is done about it.
+func wordsFor(e *llm.Error) string {
+	if e.Class == llm.ClassNetwork && e.Status != 0 {
+		return fmt.Sprintf("answered with HTTP %d", e.Status)
+	}
+	return actionFor(e.Class).words
 }
 
 // maxRetryAfter is the longest pause that a provider may ask for; a longer one

@@ -1,102 +1,131 @@
 package provider
 
 import (
+	"bytes"
+	_ "embed" // holds the table
+	"encoding/json"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
-// Price is in US dollars per million tokens.
-type Price struct {
-	In  float64
-	Out float64
-	// Cached and CacheWrite count for input read from and written to the
-	// provider's cache; nil means as In.
-	Cached, CacheWrite *float64
+// Table is what GoClaw ships of well-known models, as their providers
+// published it on a day.
+type Table struct {
+	Date      string  `json:"date"` // YYYY-MM-DD
+	Providers []Maker `json:"providers"`
+
+	byName map[string]*Model
+}
+
+// Maker is the models of one provider.
+type Maker struct {
+	Name    string   `json:"name"` // of the built-in provider
+	Note    string   `json:"note,omitempty"`
+	Sources []string `json:"sources,omitempty"` // the pages that say so
+	Models  []Model  `json:"models"`            // newest first
 }
 
 // Model is what the model table knows of a model.
 type Model struct {
-	Name          string
-	ContextWindow int // tokens
-	MaxOutput     int // tokens of one answer, reasoning included
-	Images        bool
-	Price         *Price // nil when unknown
+	Name          string `json:"name"`
+	ContextWindow int    `json:"context_window"` // tokens
+	MaxOutput     int    `json:"max_output"`     // tokens of one answer, reasoning included
+	Price         *Price `json:"price,omitempty"`
 
-	// Effort lists the values of reasoning_effort that the model takes; empty
-	// when it doesn't reason or can't be told how much.
-	Effort []string
+	Tools  bool `json:"tools"`
+	Images bool `json:"images,omitempty"`
+	Files  bool `json:"files,omitempty"` // PDF
+
+	// Effort lists the values of the effort that the model takes; empty when it
+	// doesn't reason or can't be told how much.
+	Effort []string `json:"effort,omitempty"`
+	// Thinking is how a Claude model, or a Gemini model without efforts, is told
+	// to think; nil for others.
+	Thinking *Thinking `json:"thinking,omitempty"`
 	// Direct says that OpenAI's own Chat Completions takes tools only with the
-	// effort "none".
-	Direct bool
+	// effort "none", so not at all where the model doesn't take that.
+	Direct bool `json:"direct,omitempty"`
 	// OwnTemperature says that another temperature than its own is refused.
-	OwnTemperature bool
+	OwnTemperature bool `json:"own_temperature,omitempty"`
 }
 
-// usd is a price with a price for cached input.
-func usd(in, cached, out float64) *Price { return &Price{In: in, Cached: &cached, Out: out} }
-
-// usdWrite is a price for models that charge a quarter more for what they
-// write to their cache.
-func usdWrite(in, cached, out float64) *Price {
-	p := usd(in, cached, out)
-	write := in * 1.25
-	p.CacheWrite = &write
-	return p
+// Thinking is how much a model thinks, and what keeps it from it.
+type Thinking struct {
+	// Budget says that a number of tokens limits it, from Least to Most where
+	// they are known; else the model thinks as it sees fit, and the effort
+	// guides it.
+	Budget bool `json:"budget,omitempty"`
+	Least  int  `json:"least,omitempty"`
+	Most   int  `json:"most,omitempty"`
+	// Default says that the model thinks without being told to.
+	Default bool `json:"default,omitempty"`
+	// Off is what keeps the model from it, "" when nothing does: for Claude a
+	// type of thinking.
+	Off string `json:"off,omitempty"`
 }
 
-var (
-	effortO     = []string{"low", "medium", "high"}
-	effort5     = []string{"minimal", "low", "medium", "high"}
-	effort5x    = []string{"none", "low", "medium", "high"}
-	effortXhigh = []string{"none", "low", "medium", "high", "xhigh"}
-	effortSol61 = []string{"low", "medium", "high", "xhigh"}
-	effortDeep  = []string{"low", "medium", "high", "max"}
-)
+// Price is in US dollars per million tokens.
+type Price struct {
+	In  float64 `json:"in"`
+	Out float64 `json:"out"`
+	// Cached and CacheWrite count for input read from and written to the
+	// provider's cache; nil means as In.
+	Cached     *float64 `json:"cached,omitempty"`
+	CacheWrite *float64 `json:"cache_write,omitempty"`
 
-// table holds the well-known models as their providers published them in
-// November 2026. Prices are the standard ones: OpenAI charges more for requests
-// beyond 272,000 tokens, DeepSeek half of these outside of its peak hours.
-// ai.providers.NAME.prices and .context_window go before.
-var table = []Model{
-	{Name: "gpt-6-astra", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: &Price{In: 10, Out: 50}, Effort: effortSol61, OwnTemperature: true},
-	{Name: "gpt-6.1-sol", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usdWrite(2, 0.1, 10), Effort: effortSol61, OwnTemperature: true},
-	{Name: "gpt-6-sol", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usdWrite(2, 0.2, 10), Effort: effortXhigh, Direct: true, OwnTemperature: true},
-	{Name: "gpt-6-luna", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usdWrite(0.1, 0.01, 0.5), Effort: effortXhigh, Direct: true, OwnTemperature: true},
-	{Name: "gpt-5.6-sol", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usdWrite(4, 0.4, 20), Effort: effortXhigh, Direct: true, OwnTemperature: true},
-	{Name: "gpt-5.6-terra", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usdWrite(2, 0.2, 12), Effort: effortXhigh, Direct: true, OwnTemperature: true},
-	{Name: "gpt-5.6-luna", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usdWrite(0.2, 0.02, 1.2), Effort: effortXhigh, Direct: true, OwnTemperature: true},
-	{Name: "gpt-5.5", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usd(5, 0.5, 30), Effort: effortXhigh, Direct: true, OwnTemperature: true},
-	{Name: "gpt-5.4", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Price: usd(2.5, 0.25, 15), Effort: effortXhigh, Direct: true},
-	{Name: "gpt-5.4-mini", ContextWindow: 400_000, MaxOutput: 128_000, Images: true, Price: usd(0.75, 0.075, 4.5), Effort: effortXhigh, Direct: true},
-	{Name: "gpt-5.4-nano", ContextWindow: 400_000, MaxOutput: 128_000, Images: true, Price: usd(0.2, 0.02, 1.25), Effort: effortXhigh, Direct: true},
-	{Name: "gpt-5.2", ContextWindow: 400_000, MaxOutput: 128_000, Images: true, Price: usd(1.75, 0.175, 14), Effort: effortXhigh},
-	{Name: "gpt-5.1", ContextWindow: 400_000, MaxOutput: 128_000, Images: true, Price: usd(1.25, 0.125, 10), Effort: effort5x},
-	{Name: "gpt-5", ContextWindow: 400_000, MaxOutput: 128_000, Images: true, Price: usd(1.25, 0.125, 10), Effort: effort5, OwnTemperature: true},
-	{Name: "gpt-5-mini", ContextWindow: 400_000, MaxOutput: 128_000, Images: true, Price: usd(0.25, 0.025, 2), Effort: effort5, OwnTemperature: true},
-	{Name: "gpt-5-nano", ContextWindow: 400_000, MaxOutput: 128_000, Images: true, Price: usd(0.05, 0.005, 0.4), Effort: effort5, OwnTemperature: true},
-	{Name: "gpt-4.1", ContextWindow: 1_047_576, MaxOutput: 32_768, Images: true, Price: usd(2, 0.5, 8)},
-	{Name: "gpt-4.1-mini", ContextWindow: 1_047_576, MaxOutput: 32_768, Images: true, Price: usd(0.4, 0.1, 1.6)},
-	{Name: "gpt-4.1-nano", ContextWindow: 1_047_576, MaxOutput: 32_768, Images: true, Price: usd(0.1, 0.025, 0.4)},
-	{Name: "gpt-4o", ContextWindow: 128_000, MaxOutput: 16_384, Images: true, Price: usd(2.5, 1.25, 10)},
-	{Name: "gpt-4o-mini", ContextWindow: 128_000, MaxOutput: 16_384, Images: true, Price: usd(0.15, 0.075, 0.6)},
-	{Name: "o4-mini", ContextWindow: 200_000, MaxOutput: 100_000, Images: true, Price: usd(1.1, 0.275, 4.4), Effort: effortO, OwnTemperature: true},
-	{Name: "o3", ContextWindow: 200_000, MaxOutput: 100_000, Images: true, Price: usd(2, 0.5, 8), Effort: effortO, OwnTemperature: true},
-	{Name: "deepseek-flash", ContextWindow: 1_000_000, MaxOutput: 384_000, Images: true, Price: usd(0.3, 0.006, 1.2), Effort: effortDeep},
-	{Name: "deepseek-v4-flash", ContextWindow: 1_000_000, MaxOutput: 384_000, Images: true, Price: usd(0.3, 0.006, 1.2), Effort: effortDeep},
-	{Name: "deepseek-v4-pro", ContextWindow: 1_000_000, MaxOutput: 384_000, Price: usd(1.32, 0.044, 3.96), Effort: effortDeep},
-	{Name: "demo", ContextWindow: 128_000, MaxOutput: 8_192},
+	// Tiers are what a call costs, all of it, that has more input; sorted by
+	// Above, in tokens, which only they have.
+	Tiers []Price `json:"tiers,omitempty"`
+	Above int64   `json:"above,omitempty"`
 }
 
-var byName = sync.OnceValue(func() map[string]*Model {
-	m := make(map[string]*Model, len(table))
-	for i := range table {
-		m[table[i].Name] = &table[i]
+//go:embed models.json
+var tableJSON []byte
+
+// Shipped is the model table. ai.providers.NAME.prices, .context_window and
+// .max_output_tokens go before it. It is read when it is first needed, so that
+// it costs the start of the program nothing.
+var Shipped = sync.OnceValue(func() *Table {
+	t, err := readTable(tableJSON)
+	if err != nil {
+		panic("provider: models.json: " + err.Error()) // a test reads it as well
 	}
-	return m
+	return t
 })
+
+func readTable(data []byte) (*Table, error) {
+	t := &Table{byName: map[string]*Model{}}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(t); err != nil {
+		return nil, err
+	}
+	for _, p := range t.Providers {
+		for i := range p.Models {
+			m := &p.Models[i]
+			if t.byName[m.Name] != nil {
+				return nil, fmt.Errorf("%s stands there twice", m.Name)
+			}
+			t.byName[m.Name] = m
+		}
+	}
+	return t, nil
+}
+
+// Of lists the models of a built-in provider, and what holds for all of them.
+func (t *Table) Of(provider string) Maker {
+	for _, p := range t.Providers {
+		if p.Name == provider {
+			return p
+		}
+	}
+	return Maker{Name: provider}
+}
 
 // dated is the suffix of a model's frozen state, as in gpt-4o-2024-08-06.
 var dated = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-20\d\d-?\d\d-?\d\d$`) })
@@ -106,9 +135,10 @@ var dated = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-2
 // are the same model.
 func Lookup(name string) (Model, bool) {
 	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
-	m, ok := byName()[name]
+	byName := Shipped().byName
+	m, ok := byName[name]
 	if !ok {
-		m, ok = byName()[dated().ReplaceAllString(name, "")]
+		m, ok = byName[dated().ReplaceAllString(name, "")]
 	}
 	if !ok {
 		return Model{}, false
@@ -116,8 +146,34 @@ func Lookup(name string) (Model, bool) {
 	return *m, true
 }
 
-// Cost is what usage costs in US dollars.
+// efforts orders the values of an effort.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// NearestEffort is the value among those that m takes which is closest to want,
+// the smaller of two equally close ones; "" when it takes none.
+func (m Model) NearestEffort(want string) string {
+	best, distance := "", len(efforts)
+	at := slices.Index(efforts, want)
+	for _, v := range m.Effort {
+		away := slices.Index(efforts, v) - at
+		if away < 0 {
+			away = -away
+		}
+		if away < distance {
+			best, distance = v, away
+		}
+	}
+	return best
+}
+
+// Cost is what usage costs in US dollars. The usage is that of one call, since
+// its input decides which prices count.
 func (p Price) Cost(u llm.Usage) float64 {
+	for _, t := range slices.Backward(p.Tiers) {
+		if u.Input > t.Above {
+			return t.Cost(u)
+		}
+	}
 	fresh := u.Input - u.Cached - u.CacheWrite
 	return (float64(fresh)*p.In + float64(u.Cached)*or(p.Cached, p.In) +
 		float64(u.CacheWrite)*or(p.CacheWrite, p.In) + float64(u.Output)*p.Out) / 1e6

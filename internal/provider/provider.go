@@ -6,7 +6,8 @@
 //
 // A [Set] is made once from the configuration and lives as long as that; it
 // opens a provider's client when it is first asked, and what it remembers of
-// failures is in memory only. [Set.For] makes the [Models] of one agent. Both
+// failures is in memory only; answers to equal requests it keeps where
+// [Options] say, see cache.go. [Set.For] makes the [Models] of one agent. Both
 // are safe for concurrent use and need no closing. A call runs on the goroutine
 // of whoever ranges over it and leaves nothing behind; while it waits before
 // another attempt, its context ends the wait.
@@ -25,37 +26,43 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
 // Options completes [New].
 type Options struct {
 	// Vendors are the wires of this build, by name.
-	Vendors map[string]Open
+	Vendors map[string]Vendor
 	// Providers are the configured ones. Built-in providers that are missing
 	// here are there with their defaults.
 	Providers []Settings
+	// Cache keeps answers for equal requests.
+	Cache Cache
 }
 
 // Set is the providers of a configuration.
 type Set struct {
 	entries map[string]*entry
 	health  health
+	cache   *cache // nil when answers are not kept
 }
 
 // entry is one provider.
 type entry struct {
 	settings Settings
 	vendor   string
+	dialect  *jsonschema.Dialect
 	free     bool
 	problem  *problem
 	open     func() (llm.Model, error)
+	said     abilities
 }
 
 // New makes a set. It connects to nothing and reports nothing: what is wrong
 // with a provider is the answer of those who ask it, and of [Set.State].
 func New(o Options) *Set {
-	s := &Set{entries: map[string]*entry{}}
+	s := &Set{entries: map[string]*entry{}, cache: newCache(o.Cache)}
 	for _, p := range o.Providers {
 		s.add(p, o.Vendors)
 	}
@@ -67,12 +74,13 @@ func New(o Options) *Set {
 	return s
 }
 
-func (s *Set) add(p Settings, vendors map[string]Open) {
+func (s *Set) add(p Settings, vendors map[string]Vendor) {
 	e := &entry{}
 	e.settings, e.vendor, e.problem = p.complete(vendors)
+	e.dialect = dialectOf(e.settings, e.vendor)
 	b, _ := Known(e.settings.Type)
 	e.free = b.Free
-	e.open = sync.OnceValues(func() (llm.Model, error) { return vendors[e.vendor](e.settings) })
+	e.open = sync.OnceValues(func() (llm.Model, error) { return vendors[e.vendor].Open(e.settings) })
 	s.entries[p.Name] = e
 }
 
@@ -114,11 +122,13 @@ func (p *problem) of(t llm.Target) *llm.Error {
 }
 
 func (e *entry) target(name, model string) llm.Target {
-	known, _ := Lookup(model)
+	known, ok := Lookup(model)
 	t := llm.Target{
 		Provider: name, Model: model, Vendor: e.vendor,
-		ContextWindow: known.ContextWindow, MaxOutput: known.MaxOutput, Images: known.Images, Tools: true,
+		ContextWindow: known.ContextWindow, MaxOutput: known.MaxOutput, Images: known.Images, Files: known.Files,
+		Tools: known.Tools || !ok, // of a model that nobody knows it is tried
 	}
+	t = e.said.recall(model).apply(t)
 	if e.settings.ContextWindow > 0 {
 		t.ContextWindow = e.settings.ContextWindow
 	}
@@ -131,26 +141,64 @@ func (e *entry) target(name, model string) llm.Target {
 // Names lists the providers, sorted.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.entries)) }
 
-// List asks a provider which models it has.
-func (s *Set) List(ctx context.Context, name string) ([]string, error) {
-	e, t, err := s.resolve(name, "")
-	if err != nil && (e == nil || e.problem != nil) {
+// Problem is why a provider can't be asked at all, nil when it can: a key or an
+// address is missing, its wire is not in this version, there is none of this
+// name.
+func (s *Set) Problem(name string) error {
+	e, _, err := s.resolve(name, "")
+	if e != nil && e.problem == nil {
+		return nil // that it has no model of its own keeps nobody from asking
+	}
+	return err
+}
+
+// client is the client of a provider.
+func (s *Set) client(name string) (llm.Model, error) {
+	if err := s.Problem(name); err != nil {
 		return nil, err
 	}
-	m, err := e.open()
+	m, err := s.entries[name].open()
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// List asks a provider which models it has.
+func (s *Set) List(ctx context.Context, name string) ([]string, error) {
+	m, err := s.client(name)
+	if err != nil {
+		return nil, err
 	}
 	l, ok := m.(Lister)
 	if !ok {
 		return nil, fmt.Errorf("list models of %s: %w", name, errors.ErrUnsupported)
 	}
 	names, err := l.List(ctx)
-	var le *llm.Error
-	if errors.As(err, &le) {
-		le.Target = llm.Target{Provider: t.Provider}
+	return names, about(err, llm.Target{Provider: name})
+}
+
+// Probe asks a provider what one of its models can do.
+func (s *Set) Probe(ctx context.Context, t llm.Target) (Abilities, error) {
+	m, err := s.client(t.Provider)
+	if err != nil {
+		return Abilities{}, err
 	}
-	return names, err
+	p, ok := m.(Prober)
+	if !ok {
+		return Abilities{}, fmt.Errorf("probe %s: %w", t, errors.ErrUnsupported)
+	}
+	probed, err := p.Probe(ctx, t.Model)
+	return probed, about(err, t.Short())
+}
+
+// about names the target in the failure of a client.
+func about(err error, t llm.Target) error {
+	var e *llm.Error
+	if errors.As(err, &e) {
+		e.Target = t
+	}
+	return err
 }
 
 // Cost is what usage at t costs in US dollars, nil when the price is unknown.

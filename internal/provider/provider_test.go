@@ -26,12 +26,22 @@ func (silent) Stream(context.Context, llm.Request) iter.Seq2[llm.Event, error] {
 
 func (silent) List(context.Context) ([]string, error) { return []string{"qwen3:8b"}, nil }
 
+// curious also tells of its models.
+type curious struct{ silent }
+
+func (curious) Probe(_ context.Context, model string) (Abilities, error) {
+	if model != "qwen3:8b" {
+		return Abilities{}, &llm.Error{Class: llm.ClassNoModel, Message: "not pulled"}
+	}
+	return Abilities{Known: true, ContextWindow: 4096}, nil
+}
+
 func openSilent(Settings) (llm.Model, error) { return silent{}, nil }
 
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	s := New(Options{
-		Vendors: map[string]Open{"openai": openSilent, "demo": openSilent},
+		Vendors: map[string]Vendor{"openai": {Open: openSilent}, "demo": {Open: openSilent}},
 		Providers: []Settings{
 			{Name: "openai", Key: "k"},
 			{Name: "my-vllm", Type: Compatible, BaseURL: "http://10.0.0.5:8000/v1", Model: "qwen3", ContextWindow: 32_000, MaxOutput: 4_000},
@@ -47,16 +57,16 @@ func TestTargets(t *testing.T) {
 		err              string
 		class            llm.Class
 	}{
-		{"", "", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Tools: true}, "", ""},
+		{"", "", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Files: true, Tools: true}, "", ""},
 		{"my-vllm", "", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
-		{"my-vllm", "openai", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Tools: true}, "", ""},
+		{"my-vllm", "openai", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Files: true, Tools: true}, "", ""},
 		{"", "my-vllm/a/b/c", llm.Target{Provider: "my-vllm", Model: "a/b/c", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
 		{"", "my-vllm/", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
-		{"", "local", llm.Target{Provider: "local", Model: "gpt-4o-2024-08-06", Vendor: "openai", ContextWindow: 128_000, MaxOutput: 16_384, Images: true, Tools: true}, "", ""},
+		{"", "local", llm.Target{Provider: "local", Model: "gpt-4o-2024-08-06", Vendor: "openai", ContextWindow: 128_000, MaxOutput: 16_384, Images: true, Files: true, Tools: true}, "", ""},
 		{"", "demo", llm.Target{Provider: "demo", Model: "demo", Vendor: "demo", ContextWindow: 128_000, MaxOutput: 8_192, Tools: true}, "", ""},
 		{"", "ollama/x", llm.Target{Provider: "ollama", Model: "x", Vendor: "openai", Tools: true}, "", ""},
 		{"", "gpt-4o", llm.Target{Provider: "gpt-4o"}, "there is no provider of this name; there are claude, deepseek, demo, gemini", llm.ClassUnknown},
-		{"", "claude", llm.Target{Provider: "claude", Model: "claude-sonnet-5-5", Tools: true}, "claude is not in this version", llm.ClassUnknown},
+		{"", "claude", llm.Target{Provider: "claude", Model: "claude-sonnet-5-5", ContextWindow: 1_000_000, MaxOutput: 128_000, Images: true, Files: true, Tools: true}, "claude is not in this version", llm.ClassUnknown},
 		{"", "deepseek", llm.Target{Provider: "deepseek", Model: "deepseek-flash", Vendor: "openai", ContextWindow: 1_000_000, MaxOutput: 384_000, Images: true, Tools: true}, "there is no API key; set DEEPSEEK_API_KEY", llm.ClassAuth},
 		{"", "nomodel", llm.Target{Provider: "nomodel", Vendor: "openai", Tools: true}, "no model is configured", llm.ClassNoModel},
 		{"", "nourl", llm.Target{Provider: "nourl", Model: "x", Vendor: "openai", Tools: true}, "it has no base_url", llm.ClassUnknown},
@@ -83,11 +93,11 @@ func TestTargets(t *testing.T) {
 
 func TestCompletedSettings(t *testing.T) {
 	t.Parallel()
-	both := map[string]Open{"openai": openSilent, "ollama": openSilent, "demo": openSilent}
-	one := map[string]Open{"openai": openSilent}
+	both := map[string]Vendor{"openai": {Open: openSilent}, "ollama": {Open: openSilent}, "demo": {Open: openSilent}}
+	one := map[string]Vendor{"openai": {Open: openSilent}}
 	for _, test := range []struct {
 		in      Settings
-		vendors map[string]Open
+		vendors map[string]Vendor
 		vendor  string
 		base    string
 	}{
@@ -115,7 +125,7 @@ func TestCompletedSettings(t *testing.T) {
 func TestState(t *testing.T) {
 	t.Parallel()
 	s := New(Options{
-		Vendors:   map[string]Open{"openai": openSilent},
+		Vendors:   map[string]Vendor{"openai": {Open: openSilent}},
 		Providers: []Settings{{Name: "mine", Type: Compatible, BaseURL: "http://box:1/v1", Model: "m"}},
 	})
 	s.health.failed(llm.Target{Provider: "mine", Model: "other"}, &llm.Error{Class: llm.ClassAuth, Message: "no"}, time.Now())
@@ -134,7 +144,7 @@ func TestState(t *testing.T) {
 		}
 	}
 	want := []string{
-		"claude/claude-sonnet-5-5", "deepseek/deepseek-flash", "demo/demo", "gemini-legacy/gemini-flash-latest", "gemini/gemini-flash-latest",
+		"claude/claude-sonnet-5-5", "deepseek/deepseek-flash", "demo/demo", "gemini-legacy/gemini-3.8-flash", "gemini/gemini-3.8-flash",
 		"mine/m", "mine/other", "ollama/qwen3", "openai/gpt-6-luna",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -144,7 +154,7 @@ func TestState(t *testing.T) {
 
 func TestListing(t *testing.T) {
 	t.Parallel()
-	s := New(Options{Vendors: map[string]Open{"openai": openSilent}, Providers: []Settings{{Name: "nomodel", Type: Compatible, BaseURL: "http://box"}}})
+	s := New(Options{Vendors: map[string]Vendor{"openai": {Open: openSilent}}, Providers: []Settings{{Name: "nomodel", Type: Compatible, BaseURL: "http://box"}}})
 	for _, name := range []string{"ollama", "nomodel"} {
 		if got, err := s.List(t.Context(), name); err != nil || !slices.Equal(got, []string{"qwen3:8b"}) {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -157,18 +167,97 @@ func TestListing(t *testing.T) {
 	}
 }
 
+func TestOffered(t *testing.T) {
+	t.Parallel()
+	price := Price{In: 3, Out: 4}
+	s := New(Options{Vendors: map[string]Vendor{"openai": {Open: openSilent}}, Providers: []Settings{
+		{Name: "deepseek", Key: "k", Model: "my-tune", Prices: map[string]Price{"deepseek-v4-pro": price, "other": price}, ContextWindow: 9000},
+		{Name: "own", Type: Compatible, BaseURL: "http://box", Model: "gpt-4o"},
+	}})
+	show := func(provider string, names []string) (out []string) {
+		t.Helper()
+		list, err := s.Offered(provider, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range list {
+			line := fmt.Sprintf("%s %d", m.Name, m.ContextWindow)
+			if m.Price != nil {
+				line += fmt.Sprintf(" $%g", m.Price.In)
+			}
+			for _, is := range []struct {
+				word string
+				so   bool
+			}{{"known", m.Known}, {"default", m.Default}, {"free", m.Free}, {"tools", m.Tools}} {
+				if is.so {
+					line += " " + is.word
+				}
+			}
+			out = append(out, line)
+		}
+		return out
+	}
+	for _, test := range []struct {
+		provider string
+		names    []string
+		want     []string
+	}{
+		{"deepseek", nil, []string{
+			"deepseek-flash 9000 $0.3 known tools", "deepseek-v4-flash 9000 $0.3 known tools", "deepseek-v4-pro 9000 $3 known tools",
+			"my-tune 9000 default tools", "other 9000 $3 tools",
+		}},
+		{"deepseek", []string{"b", "a", "deepseek-flash", "a"}, []string{"deepseek-flash 9000 $0.3 known tools", "a 9000 tools", "b 9000 tools"}},
+		{"own", nil, []string{"gpt-4o 128000 $2.5 known default tools"}},
+		{"demo", nil, []string{"demo 128000 known default free tools"}},
+		{"ollama", nil, []string{"qwen3 0 default free tools"}},
+	} {
+		if diff := cmp.Diff(test.want, show(test.provider, test.names)); diff != "" {
+			t.Errorf("%s %v (-want +got):\n%s", test.provider, test.names, diff)
+		}
+	}
+	if _, err := s.Offered("nobody", nil); err == nil {
+		t.Error("nobody offers models")
+	}
+}
+
+func TestProbing(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Vendors: map[string]Vendor{
+		"ollama": {Open: func(Settings) (llm.Model, error) { return curious{}, nil }},
+		"openai": {Open: openSilent},
+	}, Providers: []Settings{{Name: "own", Type: Compatible, BaseURL: "http://box"}}})
+	got, err := s.Probe(t.Context(), llm.Target{Provider: "ollama", Model: "qwen3:8b"})
+	if err != nil || !got.Known || got.Tools || got.ContextWindow != 4096 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	var e *llm.Error
+	if _, err := s.Probe(t.Context(), llm.Target{Provider: "ollama", Model: "x"}); !errors.As(err, &e) || e.Error() != "ollama: not pulled" {
+		t.Errorf("%v", err)
+	}
+	if _, err := s.Probe(t.Context(), llm.Target{Provider: "own", Model: "x"}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+	for name, want := range map[string]string{
+		"own": "", "ollama": "", "openai": "there is no API key; set OPENAI_API_KEY", "demo": "demo is not in this version", "nobody": "there is no provider of this name",
+	} {
+		if err := s.Problem(name); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestCost(t *testing.T) {
 	t.Parallel()
 	cached := 0.5
 	s := New(Options{
-		Vendors:   map[string]Open{"openai": openSilent},
+		Vendors:   map[string]Vendor{"openai": {Open: openSilent}},
 		Providers: []Settings{{Name: "openai", Key: "k", Prices: map[string]Price{"gpt-x": {In: 10, Out: 20, Cached: &cached}}}},
 	})
 	million := llm.Usage{Input: 1_000_000, Cached: 400_000, CacheWrite: 100_000, Output: 500_000}
 	for target, want := range map[llm.Target]float64{
 		{Provider: "openai", Model: "gpt-x"}:                  5 + 0.2 + 1 + 10,
 		{Provider: "openai", Model: "gpt-4o-mini-2024-07-18"}: 0.5*0.15 + 0.4*0.075 + 0.1*0.15 + 0.3,
-		{Provider: "openai", Model: "gpt-6-luna"}:             0.5*0.1 + 0.4*0.01 + 0.1*0.125 + 0.25,
+		{Provider: "openai", Model: "gpt-4.1"}:                0.5*2 + 0.4*0.5 + 0.1*2 + 4,
 		{Provider: "ollama", Model: "anything"}:               0,
 		{Provider: "demo", Model: "demo"}:                     0,
 	} {
@@ -184,33 +273,21 @@ func TestCost(t *testing.T) {
 	}
 }
 
-func TestTheTableIsSound(t *testing.T) {
+// Two requests that were sent before either was refused learn the same, and
+// both are made again; what was known already teaches nothing.
+func TestLessons(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
-	for _, m := range table {
-		if seen[m.Name] || m.Name != strings.ToLower(m.Name) || m.ContextWindow < m.MaxOutput || m.MaxOutput == 0 {
-			t.Errorf("%+v", m)
-		}
-		seen[m.Name] = true
-		if p := m.Price; p != nil && (p.In <= 0 || p.Out < p.In || p.Cached != nil && *p.Cached > p.In || p.CacheWrite != nil && *p.CacheWrite < p.In) {
-			t.Errorf("%s: %+v", m.Name, p)
-		}
-		if m.Direct && !slices.Contains(m.Effort, "none") {
-			t.Errorf("%s takes tools only with an effort that it doesn't take", m.Name)
+	var l Lessons[uint16]
+	if l.Of("a") != 0 || l.Learn("a", 0, 0) {
+		t.Error("something was known before anything was learned")
+	}
+	for range 2 {
+		if !l.Learn("a", 0, 2) {
+			t.Error("a lesson was not new to a request that did not know it")
 		}
 	}
-	for _, b := range Builtins {
-		if _, ok := Lookup(b.Model); !ok && (b.Name == "openai" || b.Name == "deepseek") {
-			t.Errorf("the default of %s is not in the table", b.Name)
-		}
-	}
-	for name, want := range map[string]string{
-		"gpt-4o": "gpt-4o", "GPT-4o-2024-08-06": "gpt-4o", "openai/gpt-4o-mini": "gpt-4o-mini", "a/b/o3-20250416": "o3",
-		"gpt-4o-audio-preview": "", "": "", "gpt-6": "",
-	} {
-		if m, _ := Lookup(name); m.Name != want {
-			t.Errorf("%q is %q, want %q", name, m.Name, want)
-		}
+	if l.Learn("a", 2, 2) || !l.Learn("a", 2, 4) || l.Of("a") != 6 || l.Of("b") != 0 {
+		t.Errorf("a: %d, b: %d", l.Of("a"), l.Of("b"))
 	}
 }
 

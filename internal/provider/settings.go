@@ -41,6 +41,11 @@ func (s Settings) LogValue() slog.Value { return slog.StringValue(s.Name) }
 // connects to nothing.
 type Open func(s Settings) (llm.Model, error)
 
+// Vendor is one wire that is compiled in.
+type Vendor struct {
+	Open Open
+}
+
 // Lister is implemented by clients that can ask which models there are.
 type Lister interface {
 	List(ctx context.Context) ([]string, error)
@@ -51,6 +56,10 @@ type Limits struct {
 	Total     time.Duration // 10 min: the whole call
 	FirstByte time.Duration // 60 s: until the first byte of the answer's body
 	Idle      time.Duration // 60 s: between two bytes of it
+
+	// Late and Silent say what may be the cause when the first byte comes too
+	// late, or too late another, and what to do: for vendors who know.
+	Late, Silent string
 }
 
 func (l Limits) complete() Limits {
@@ -101,11 +110,11 @@ var Builtins = []Builtin{
 		Wires: []Wire{{"anthropic", "https://api.anthropic.com", ""}},
 	},
 	{
-		Name: "gemini", KeyVar: "GEMINI_API_KEY", Model: "gemini-flash-latest",
+		Name: "gemini", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash",
 		Wires: []Wire{{"gemini", "https://generativelanguage.googleapis.com", ""}},
 	},
 	{
-		Name: "gemini-legacy", KeyVar: "GEMINI_API_KEY", Model: "gemini-flash-latest",
+		Name: "gemini-legacy", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash",
 		Wires: []Wire{{"gemini", "https://generativelanguage.googleapis.com", ""}},
 	},
 	{
@@ -144,7 +153,7 @@ func problemf(c llm.Class, format string, args ...any) *problem {
 
 // complete fills in what s leaves to its type and says which vendor's wire it
 // takes. vendors are those of this build.
-func (s Settings) complete(vendors map[string]Open) (Settings, string, *problem) {
+func (s Settings) complete(vendors map[string]Vendor) (Settings, string, *problem) {
 	if s.Type == "" {
 		s.Type = s.Name
 	}
@@ -157,7 +166,7 @@ func (s Settings) complete(vendors map[string]Open) (Settings, string, *problem)
 	}
 	var wire Wire
 	for _, w := range b.Wires {
-		if vendors[w.Vendor] != nil {
+		if vendors[w.Vendor].Open != nil {
 			wire = w
 			break
 		}

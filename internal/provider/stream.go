@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,11 +38,13 @@ func (m *Models) Target(model string) (llm.Target, error) {
 //
 // A failure is met by the table in action.go: the same target is asked again,
 // then the next one of the fallback list, each with a request that build makes
-// for it. used says that this turn has run a tool: then the target stays the
+// for it; it is asked for it anew when the target had begun to answer, since
+// that was used up. used says that this turn has run a tool: then the target stays the
 // one that model names, which has to be the one that answered before. What has
 // been streamed is never said twice: a new attempt that begins with the same
 // words goes on behind them, another takes them back by EventRetracted.
-// EventNotice tells what happens on the way.
+// EventNotice tells what happens on the way, EventDropped what an attempt used
+// whose answer is not the one.
 func (m *Models) Stream(ctx context.Context, model string, used bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		c := &asking{ctx: ctx, set: m.set, build: build, shown: shown{yield: yield}}
@@ -56,6 +60,14 @@ type candidate struct {
 	target llm.Target
 	err    error // why it can't be
 	tried  bool
+}
+
+// secrets are what no message about c may hold.
+func (c *candidate) secrets() []string {
+	if c.entry == nil {
+		return nil
+	}
+	return append(slices.Collect(maps.Values(c.entry.settings.Headers)), c.entry.settings.Key)
 }
 
 // candidates lists what may be asked, the first choice first.
@@ -87,6 +99,10 @@ type asking struct {
 	build func(llm.Target) (llm.Request, error)
 	shown shown
 	fatal bool // the error is not about a target
+
+	reply  *llm.Reply   // that was passed on
+	last   *llm.Attempt // failed, and what comes of it is still to be told
+	before []llm.Attempt
 }
 
 // run asks candidates until one answers.
@@ -95,15 +111,40 @@ func (a *asking) run(all []*candidate) error {
 	for {
 		err := a.ask(c)
 		var e *llm.Error
-		if err == nil || a.shown.left || a.fatal || !errors.As(err, &e) || !actionFor(e.Class).move {
+		if err == nil || a.shown.left || a.fatal || !errors.As(err, &e) {
 			return err
 		}
-		next := a.next(all, e)
-		if next == nil {
+		if a.last == nil {
+			a.failed(e, c, time.Now())
+			a.last.Skipped = true
+		}
+		c = nil
+		if actionFor(e.Class).move {
+			c = a.next(all, e)
+		}
+		if c == nil {
+			e.Before = a.before
+			a.tell(llm.GaveUp, "")
 			return err
 		}
-		c = next
 	}
+}
+
+// failed notes a failure of c. What comes of it is told by tell.
+func (a *asking) failed(e *llm.Error, c *candidate, began time.Time) {
+	a.last = &llm.Attempt{
+		Target: c.target.Short(), Class: e.Class, Status: e.Status, Message: Clean(e.Message, c.secrets()...),
+		Started: began, Ended: time.Now(),
+	}
+}
+
+// tell tells what comes of the last failure.
+func (a *asking) tell(next llm.Next, format string, args ...any) {
+	failed := a.last
+	a.last = nil
+	failed.Next = next
+	a.before = append(a.before, *failed)
+	a.shown.emit(llm.Event{Type: llm.EventNotice, Kind: string(next), Text: fmt.Sprintf(format, args...), Attempt: failed})
 }
 
 // next picks whom to ask: the first that was not asked and doesn't cool down;
@@ -134,25 +175,23 @@ func (a *asking) next(all []*candidate, failure *llm.Error) *candidate {
 	chosen.tried = true
 	switch {
 	case failure != nil:
-		a.notice("%s; asking %s instead.", happened(failure), chosen.target)
+		to := chosen.target.Short()
+		a.last.To = &to
+		a.tell(llm.Failover, "%s; asking %s instead.", happened(failure), chosen.target)
 	case soonest.IsZero() && len(skipped) > 0:
-		a.notice("%s; asking %s instead.", strings.Join(skipped, "; "), chosen.target)
+		a.shown.emit(llm.Event{Type: llm.EventNotice, Kind: "cooldown", Text: fmt.Sprintf("%s; asking %s instead.", strings.Join(skipped, "; "), chosen.target)})
 	}
 	return chosen
 }
 
 // happened says what became of a target, as the beginning of a sentence.
 func happened(e *llm.Error) string {
-	words := actionFor(e.Class).words
+	words := wordsFor(e)
 	var p *problem
 	if errors.As(e, &p) {
 		words = "can't be asked"
 	}
 	return fmt.Sprintf("%s %s (%s)", e.Target, words, strings.TrimRight(e.Message, "."))
-}
-
-func (a *asking) notice(format string, args ...any) {
-	a.shown.emit(llm.Event{Type: llm.EventNotice, Text: fmt.Sprintf(format, args...)})
 }
 
 // ask asks one target as often as the table allows.
@@ -162,6 +201,7 @@ func (a *asking) ask(c *candidate) error {
 	var e *llm.Error
 	var p *problem
 	switch {
+	case err == nil && a.reply != nil && a.reply.Cached: // which says nothing of the target
 	case err == nil:
 		a.set.health.answered(c.target)
 	case !a.fatal && errors.As(err, &e) && !errors.As(err, &p) && a.ctx.Err() == nil:
@@ -178,6 +218,7 @@ func (a *asking) attempts(c *candidate) error {
 	if err != nil {
 		return problemf(llm.ClassUnknown, "%s", Clean(err.Error(), c.entry.settings.Key)).of(c.target)
 	}
+	c.target = c.entry.ask(a.ctx, model, c.target)
 	if err := a.ctx.Err(); err != nil {
 		return err
 	}
@@ -186,9 +227,26 @@ func (a *asking) attempts(c *candidate) error {
 		a.fatal = true
 		return err
 	}
+	slot := a.set.cache.slot(&c.entry.settings, &req)
+	if known := slot.look(a.ctx); known != nil {
+		_, err := a.attempt(again{known}, req)
+		return err
+	}
 	made := map[llm.Class]int{}
 	for {
-		err := a.attempt(model, req)
+		began := time.Now()
+		dropped, err := a.attempt(model, req)
+		if errors.Is(err, ErrNoTools) && c.target.Tools {
+			c.target = c.entry.takesNone(c.target)
+			if req, err = a.build(c.target); err != nil {
+				a.fatal = true
+				return err
+			}
+			continue
+		}
+		if err == nil {
+			slot.keep(a.ctx, a.reply)
+		}
 		if err == nil || a.shown.left {
 			return err
 		}
@@ -196,14 +254,23 @@ func (a *asking) attempts(c *candidate) error {
 			return ctxErr
 		}
 		e := failureOf(err, c.target)
+		a.failed(e, c, began)
 		d, ok := actionFor(e.Class).pause(made[e.Class], e)
 		if !ok {
 			return e
 		}
 		made[e.Class]++
-		a.notice("%s; trying again%s.", happened(e), in(d))
+		a.last.Wait = d
+		a.tell(llm.Retry, "%s; trying again%s.", happened(e), in(d))
 		if err := sleep(a.ctx, d); err != nil || a.shown.left {
 			return err
+		}
+		if dropped {
+			// What is left to spend is less now.
+			if req, err = a.build(c.target); err != nil {
+				a.fatal = true
+				return err
+			}
 		}
 	}
 }
@@ -244,20 +311,28 @@ func failureOf(err error, t llm.Target) *llm.Error {
 
 var errNoEnd = errors.New("the answer ended without an end")
 
-// attempt makes one call. It returns nil when the reply was complete and has
-// been passed on, or when whoever watched left.
-func (a *asking) attempt(model llm.Model, req llm.Request) error {
+// attempt makes one call. The error is nil when the reply was complete and has
+// been passed on, or when whoever watched left. dropped says that the model had
+// begun to answer, and that EventDropped was sent.
+func (a *asking) attempt(model llm.Model, req llm.Request) (dropped bool, err error) {
 	a.shown.begin()
-	var result error = &llm.Error{Class: llm.ClassNetwork, Message: errNoEnd.Error(), Err: errNoEnd}
-	for e, err := range model.Stream(a.ctx, req) {
-		if err != nil {
-			return err
+	var used *llm.Usage
+	err = &llm.Error{Class: llm.ClassNetwork, Message: errNoEnd.Error(), Err: errNoEnd}
+	for e, failure := range model.Stream(a.ctx, req) {
+		if failure != nil {
+			err = failure
+			break
 		}
+		dropped = true
 		switch e.Type {
 		case llm.EventText, llm.EventReasoning:
 			a.shown.take(e)
+		case llm.EventUsage:
+			used = e.Usage
 		case llm.EventDone:
-			if result = empty(e.Reply); result == nil && a.shown.end() {
+			used = &e.Reply.Usage
+			if err = empty(e.Reply); err == nil && a.shown.end() {
+				a.reply = e.Reply
 				a.shown.emit(e)
 			}
 			// The range goes on to its end, so that the connection can be used
@@ -267,10 +342,16 @@ func (a *asking) attempt(model llm.Model, req llm.Request) error {
 			a.shown.emit(e)
 		}
 		if a.shown.left {
-			return nil
+			return dropped, nil
 		}
 	}
-	return result
+	if dropped = dropped && err != nil; dropped {
+		if used != nil && *used == (llm.Usage{}) {
+			used = nil
+		}
+		a.shown.emit(llm.Event{Type: llm.EventDropped, Usage: used})
+	}
+	return dropped, err
 }
 
 // empty is the failure of a reply that says nothing and calls nothing.

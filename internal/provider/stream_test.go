@@ -26,7 +26,8 @@ type step struct {
 	call      bool
 	err       error
 	finish    llm.Finish
-	hang      bool // until the context ends
+	hang      bool      // until the context ends
+	used      llm.Usage // told before the end
 }
 
 func says(text ...string) step { return step{text: text} }
@@ -85,6 +86,9 @@ func (v *vendor) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 				return
 			}
 		}
+		if s.used != (llm.Usage{}) && !yield(llm.Event{Type: llm.EventUsage, Usage: &s.used}, nil) {
+			return
+		}
 		if s.err != nil {
 			err := s.err
 			var e *llm.Error
@@ -96,7 +100,7 @@ func (v *vendor) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 			yield(llm.Event{}, err)
 			return
 		}
-		reply := &llm.Reply{Message: llm.AssistantMessage(strings.Join(s.text, "")), Target: req.Target, Finish: s.finish}
+		reply := &llm.Reply{Message: llm.AssistantMessage(strings.Join(s.text, "")), Target: req.Target, Finish: s.finish, Usage: s.used}
 		if s.call {
 			reply.Message.Parts = append(reply.Message.Parts, llm.Part{Kind: llm.KindCall, Call: &llm.ToolCall{Name: "x"}})
 		}
@@ -114,11 +118,12 @@ func newWorld(script map[string][]step) *world {
 	v := &vendor{begin: time.Now(), script: script}
 	w := &world{vendor: v}
 	w.set = New(Options{
-		Vendors: map[string]Open{"openai": v.open},
+		Vendors: map[string]Vendor{"openai": {Open: v.open}},
 		Providers: []Settings{
-			{Name: "a", Type: Compatible, BaseURL: "http://a", Model: "m"},
+			{Name: "a", Type: Compatible, BaseURL: "http://a", Model: "m", Key: "key-of-provider-a"},
 			{Name: "b", Type: Compatible, BaseURL: "http://b", Model: "m"},
 			{Name: "c", Type: Compatible, BaseURL: "http://c", Model: "m"},
+			{Name: "gone", Type: "deepseek", Model: "m"},
 			{Name: "broken", Type: Compatible, BaseURL: "bad", Model: "m"},
 		},
 	})
@@ -139,6 +144,7 @@ type outcome struct {
 	reasoning string
 	events    string // t for text, R for retracted
 	notices   []string
+	attempts  []string
 	built     []string
 	reply     *llm.Reply
 	err       error
@@ -164,7 +170,12 @@ func (w *world) ask(ctx context.Context, m *Models, model string, used bool) (o 
 			o.text, o.reasoning = "", ""
 			o.events += "R"
 		case llm.EventNotice:
-			o.notices = append(o.notices, e.Text)
+			if e.Text != "" {
+				o.notices = append(o.notices, e.Kind+": "+e.Text)
+			}
+			if e.Attempt != nil {
+				o.attempts = append(o.attempts, tried(*e.Attempt))
+			}
 		case llm.EventDone:
 			o.reply = e.Reply
 		}
@@ -434,7 +445,7 @@ func TestLeaving(t *testing.T) {
 					break
 				}
 			}
-			if asked := w.calls(); len(asked) != 1 || seen > 2 {
+			if asked := w.calls(); len(asked) != 1 || seen > 3 {
 				t.Errorf("left at %d: %d events, asked %q", event, seen, asked)
 			}
 			w.script["a"] = []step{breaks(llm.ClassNetwork, "Hel"), says("Hello")}

@@ -34,13 +34,21 @@ func (l Limits) Watch(ctx context.Context) (context.Context, *Watch) {
 	w.ctx, w.free = context.WithTimeoutCause(ctx, l.Total, total)
 	w.ctx, w.cancel = context.WithCancelCause(w.ctx)
 	w.timer = time.AfterFunc(l.FirstByte, func() {
-		t := &timeout{fmt.Sprintf("no answer within %s", short(l.FirstByte))}
+		t := &timeout{fmt.Sprintf("no answer within %s", short(l.FirstByte)) + because(l.Late)}
 		if idle := time.Duration(w.heard.Load()); idle > 0 {
-			t.message = fmt.Sprintf("the answer stopped for %s", short(idle))
+			t.message = fmt.Sprintf("the answer stopped for %s", short(idle)) + because(l.Silent)
 		}
 		w.cancel(t)
 	})
 	return w.ctx, w
+}
+
+// because adds a cause to a message.
+func because(cause string) string {
+	if cause == "" {
+		return ""
+	}
+	return ": " + cause
 }
 
 // Heard says that a byte of the answer came.

@@ -55,8 +55,11 @@ type Entry struct {
 	Tool   Tool
 	Def    Definition
 	Owner  Owner
-	Spec   llm.ToolSpec       // what a model sees, before a provider's projection
-	Schema *jsonschema.Schema // of the parameters
+	Spec   llm.ToolSpec       // what a model sees; on a surface, as its provider takes it
+	Schema *jsonschema.Schema // of the parameters as the tool has them: what calls are held against
+	// Changes tells, on a surface, what was changed of Spec for the provider, a
+	// line each.
+	Changes []string
 }
 
 // Note tells of something that never became a tool, or did so in part. Whoever

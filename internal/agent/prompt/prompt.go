@@ -35,8 +35,9 @@ type Prompts struct {
 
 // Options completes [Prompts].
 type Options struct {
-	// Files is the workspace, read through a root that can't be left.
-	Files fs.FS
+	// Files gives the workspace, read through a root that can't be left. It is
+	// asked once for each request.
+	Files func() (fs.FS, error)
 	// Workspace is its path as the model is told it.
 	Workspace string
 	// CoreInstruction is the admin's word for this agent.
@@ -80,6 +81,11 @@ func New(o Options) *Prompts {
 // Context implements [agent.Prompts]: the current time at minute precision, so
 // that sessions which begin alike differ in as little as possible.
 func (p *Prompts) Context(_ context.Context, t agent.Turn) ([]llm.Part, error) {
+	return []llm.Part{{Kind: llm.KindContext, Text: p.clock(t)}}, nil
+}
+
+// clock says when t began.
+func (p *Prompts) clock(t agent.Turn) string {
 	now := t.Started
 	if now.IsZero() {
 		now = p.o.Now()
@@ -88,13 +94,12 @@ func (p *Prompts) Context(_ context.Context, t agent.Turn) ([]llm.Part, error) {
 	if zone == "Local" {
 		zone, _ = now.Zone()
 	}
-	text := fmt.Sprintf("Now: %s (%s, UTC%s)", now.Format("Monday, 2006-01-02 15:04"), zone, now.Format("-07:00"))
-	return []llm.Part{{Kind: llm.KindContext, Text: text}}, nil
+	return fmt.Sprintf("Now: %s (%s, UTC%s)", now.Format("Monday, 2006-01-02 15:04"), zone, now.Format("-07:00"))
 }
 
 // Build implements [agent.Prompts].
 func (p *Prompts) Build(ctx context.Context, t agent.Turn, sf tool.Surface, messages []llm.Message) (llm.Request, agent.RequestFacts, error) {
-	sections, err := p.Sections(ctx, t.Scope, sf)
+	sections, err := p.sections(ctx, t, sf)
 	if err != nil {
 		return llm.Request{}, agent.RequestFacts{}, err
 	}
@@ -104,7 +109,7 @@ func (p *Prompts) Build(ctx context.Context, t agent.Turn, sf tool.Surface, mess
 	}
 	req := llm.Request{
 		Target: sf.Target, Static: join(sections, Static), Session: join(sections, Session),
-		Messages: messages, Tools: sf.Specs(),
+		Messages: messages, Tools: sf.Specs(), Clock: p.clock(t),
 		MaxOutput: par.MaxOutput, Temperature: par.Temperature, Reasoning: par.Reasoning,
 	}
 	facts := agent.RequestFacts{Target: sf.Target, Sections: sections, Tools: tool.Names(sf.Offered)}
@@ -164,8 +169,11 @@ func partBytes(p llm.Part) int {
 	}
 	if p.Media != nil {
 		// An image costs a model about as much as this much text, whatever
-		// its size in bytes.
+		// its size in bytes; of other files each page does.
 		n += 4096
+		if !llm.IsImage(p.Media.MIME) {
+			n += len(p.Media.Data) / 32
+		}
 	}
 	if p.Opaque != nil {
 		n += len(p.Opaque.Data)
@@ -175,6 +183,13 @@ func partBytes(p llm.Part) int {
 
 func join(sections []agent.Section, place string) string {
 	var b strings.Builder
+	size := 0
+	for _, s := range sections {
+		if s.Place == place {
+			size += len(s.Text) + 2
+		}
+	}
+	b.Grow(size)
 	for _, s := range sections {
 		if s.Place != place {
 			continue

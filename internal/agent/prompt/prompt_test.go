@@ -2,6 +2,7 @@ package prompt_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,11 @@ func files(m map[string]string) fstest.MapFS {
 	return out
 }
 
+// from makes files the workspace of prompts.
+func from(files fs.FS) func() (fs.FS, error) {
+	return func() (fs.FS, error) { return files, nil }
+}
+
 func names(sections []agent.Section) string {
 	var out []string
 	for _, s := range sections {
@@ -77,7 +83,7 @@ func TestSectionsStandInOrderAndMissingFilesAreSkipped(t *testing.T) {
 		{"nothing", files(nil), "", "static:guidance static:workspace session:person"},
 		{"an empty file", files(map[string]string{"SOUL.md": " \n"}), "", "static:guidance static:workspace session:person"},
 	} {
-		got := names(sections(t, prompt.Options{Files: c.files, CoreInstruction: c.core}, scope("s", auth.User)))
+		got := names(sections(t, prompt.Options{Files: from(c.files), CoreInstruction: c.core}, scope("s", auth.User)))
 		if got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
@@ -87,7 +93,7 @@ func TestSectionsStandInOrderAndMissingFilesAreSkipped(t *testing.T) {
 func TestTheStaticPromptHoldsWhileFilesComeAndGo(t *testing.T) {
 	t.Parallel()
 	ws := files(map[string]string{"SOUL.md": "s", "a.txt": "1"})
-	o := prompt.Options{Files: ws, Snapshots: kept{}}
+	o := prompt.Options{Files: from(ws), Snapshots: kept{}}
 	first := sections(t, o, scope("s", auth.User))
 	ws["b.txt"] = &fstest.MapFile{Data: []byte("2")}
 	same, other := sections(t, o, scope("s", auth.User)), sections(t, o, scope("t", auth.User))
@@ -103,7 +109,7 @@ func TestTheStaticPromptHoldsWhileFilesComeAndGo(t *testing.T) {
 func TestTheSessionContextFitsItsBudget(t *testing.T) {
 	t.Parallel()
 	ws := files(map[string]string{"Memory.md": strings.Repeat("m", 500), "USER.md": "u"})
-	got := names(sections(t, prompt.Options{Files: ws, ContextBudget: 300}, scope("s", auth.User)))
+	got := names(sections(t, prompt.Options{Files: from(ws), ContextBudget: 300}, scope("s", auth.User)))
 	if strings.Contains(got, "memory") || !strings.Contains(got, "session:person") {
 		t.Errorf("kept %s", got)
 	}
@@ -112,7 +118,7 @@ func TestTheSessionContextFitsItsBudget(t *testing.T) {
 func TestALongFileIsCutAtALetter(t *testing.T) {
 	t.Parallel()
 	ws := files(map[string]string{"SOUL.md": "x" + strings.Repeat("界", 9000)})
-	s := sections(t, prompt.Options{Files: ws}, scope("s", auth.User))[0]
+	s := sections(t, prompt.Options{Files: from(ws)}, scope("s", auth.User))[0]
 	if strings.Contains(s.Text, "\uFFFD") || !strings.Contains(s.Text, "is cut here") || len(s.Text) > 21000 {
 		t.Errorf("%d bytes, ending %q", len(s.Text), s.Text[len(s.Text)-90:])
 	}
@@ -120,9 +126,9 @@ func TestALongFileIsCutAtALetter(t *testing.T) {
 
 func TestTheTimeStandsAtTheEndAtMinutePrecision(t *testing.T) {
 	t.Parallel()
-	p := prompt.New(prompt.Options{})
-	at := time.Date(2026, 3, 1, 9, 5, 42, 7, time.UTC)
-	parts, err := p.Context(t.Context(), agent.Turn{Started: at})
+	p := prompt.New(prompt.Options{Files: from(files(nil)), Snapshots: kept{}})
+	turn := agent.Turn{Scope: scope("s", auth.User), Started: time.Date(2026, 3, 1, 9, 5, 42, 7, time.UTC)}
+	parts, err := p.Context(t.Context(), turn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +136,17 @@ func TestTheTimeStandsAtTheEndAtMinutePrecision(t *testing.T) {
 	if len(parts) != 1 || parts[0].Text != want.Text || parts[0].Kind != want.Kind {
 		t.Errorf("got %+v", parts)
 	}
+	req, _, err := p.Build(t.Context(), turn, tool.Surface{}, nil)
+	if err != nil || req.Clock != want.Text {
+		t.Errorf("the request says that %q is the time: %v", req.Clock, err)
+	}
 }
 
 func TestBuildTrimsToTheWindow(t *testing.T) {
 	t.Parallel()
 	budgets := []int{}
 	p := prompt.New(prompt.Options{
-		Files: files(nil), Snapshots: kept{},
+		Files: from(files(nil)), Snapshots: kept{},
 		Trim: func(m []llm.Message, budget int) ([]llm.Message, int) {
 			budgets = append(budgets, budget)
 			return m[1:], 1

@@ -33,16 +33,22 @@ const (
 // maker makes one section; an empty text leaves it out.
 type maker struct {
 	name, place string
-	priority    int // of session sections: the lowest goes first when the budget is exceeded
-	make        func(*build) (text, source string, err error)
+	// priority is that of a session section: the lowest goes first when the
+	// budget is exceeded. 0 is outside of the budget: what the client says was
+	// asked for and is never left out without a word.
+	priority int
+	make     func(*build) (text, source string, err error)
 }
 
 // build is what the makers work from.
 type build struct {
 	*Prompts
 	ctx   context.Context
+	files fs.FS
 	scope tool.Scope
 	sf    tool.Surface
+	// client is what an API client says to the model.
+	client string
 }
 
 // makers lists the sections in the order of the prompt.
@@ -56,13 +62,22 @@ var makers = []maker{
 	{name: "workspace", place: Static, make: workspace},
 	{name: "memory", place: Session, priority: 1, make: file("Memory.md")},
 	{name: "person", place: Session, priority: 2, make: person},
+	{name: "client", place: Session, make: client},
 }
 
 // Sections makes the named sections of the system prompt and the session
 // context for a surface, in order.
 func (p *Prompts) Sections(ctx context.Context, s tool.Scope, sf tool.Surface) ([]agent.Section, error) {
-	b := &build{Prompts: p, ctx: ctx, scope: s, sf: sf}
-	var out []agent.Section
+	return p.sections(ctx, agent.Turn{Scope: s}, sf)
+}
+
+func (p *Prompts) sections(ctx context.Context, t agent.Turn, sf tool.Surface) ([]agent.Section, error) {
+	files, err := p.o.Files()
+	if err != nil {
+		return nil, err
+	}
+	b := &build{Prompts: p, ctx: ctx, files: files, scope: t.Scope, sf: sf, client: t.System}
+	out := make([]agent.Section, 0, len(makers))
 	priority := map[string]int{}
 	for _, m := range makers {
 		text, src, err := m.make(b)
@@ -87,7 +102,7 @@ func (p *Prompts) fit(sections []agent.Section, priority map[string]int) []agent
 	for {
 		total, lowest := 0, -1
 		for i, s := range sections {
-			if s.Place != Session {
+			if s.Place != Session || priority[s.Name] == 0 {
 				continue
 			}
 			total += utf8.RuneCountInString(s.Text)
@@ -111,7 +126,7 @@ func coreInstruction(b *build) (string, string, error) {
 // skipped; a long one is cut with a mark.
 func file(name string) func(*build) (string, string, error) {
 	return func(b *build) (string, string, error) {
-		info, err := fs.Stat(b.o.Files, name)
+		info, err := fs.Stat(b.files, name)
 		if err != nil || !info.Mode().IsRegular() {
 			b.seen.forget(name)
 			return "", "", nil
@@ -120,7 +135,7 @@ func file(name string) func(*build) (string, string, error) {
 			return text, name, nil
 		}
 		read := time.Now()
-		data, err := fs.ReadFile(b.o.Files, name)
+		data, err := fs.ReadFile(b.files, name)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return "", "", nil
@@ -159,7 +174,7 @@ func guidance(b *build) (string, string, error) {
 }
 
 func workspace(b *build) (string, string, error) {
-	listing, err := b.o.Snapshots.Snapshot(b.ctx, b.scope.Agent(), b.scope.Session(), "workspace", func() (string, error) { return List(b.o.Files) })
+	listing, err := b.o.Snapshots.Snapshot(b.ctx, b.scope.Agent(), b.scope.Session(), "workspace", func() (string, error) { return list(b.files) })
 	if err != nil {
 		return "", "", err
 	}
@@ -178,9 +193,9 @@ func workspace(b *build) (string, string, error) {
 	return text, b.o.Workspace, nil
 }
 
-// List is a bounded listing of the top of a workspace, folders first, without
+// list is a bounded listing of the top of a workspace, folders first, without
 // hidden names.
-func List(files fs.FS) (string, error) {
+func list(files fs.FS) (string, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return "", fmt.Errorf("list the workspace: %w", err)
@@ -241,4 +256,13 @@ func person(b *build) (string, string, error) {
 		src = "caller"
 	}
 	return who, src, nil
+}
+
+// client is what the program says through which the person speaks. It stands
+// last, so that what is before it stays the same whatever it says.
+func client(b *build) (string, string, error) {
+	if strings.TrimSpace(b.client) == "" {
+		return "", "", nil
+	}
+	return "# The program that passes this conversation on says\n\n" + strings.TrimSpace(b.client), "API client", nil
 }

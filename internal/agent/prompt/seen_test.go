@@ -46,7 +46,7 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 		}
 	}
 	ws := counted{os.DirFS(dir), map[string]int{}}
-	p := prompt.New(prompt.Options{Files: ws, Snapshots: kept{}})
+	p := prompt.New(prompt.Options{Files: from(ws), Snapshots: kept{}})
 	read := func(step, want string, opened int) {
 		t.Helper()
 		before := ws.opened["SOUL.md"]
@@ -111,7 +111,7 @@ func TestSessionsShareTheFiles(t *testing.T) {
 		}
 	}
 	put(0)
-	p := prompt.New(prompt.Options{Files: os.DirFS(dir), Snapshots: same{}})
+	p := prompt.New(prompt.Options{Files: from(os.DirFS(dir)), Snapshots: same{}})
 	var wg sync.WaitGroup
 	seen := make([][]string, 4)
 	for i := range seen {

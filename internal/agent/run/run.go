@@ -5,214 +5,244 @@
 // Life: a [Runner] is made once per process. Start returns as soon as the run
 // has its place; one goroutine per busy session then drives that session's
 // runs one after the other, so that runs of one session never overlap. A run
-// goes on when its viewers leave. [Runner.Close] stops every run and waits for
-// the goroutines. A finished run's events stay readable for a while; a slow
-// viewer never blocks the loop, it gets chunks of text merged instead.
+// goes on when its viewers leave. A finished run's events stay readable for a
+// while; a slow viewer never blocks the loop, it gets chunks of text merged
+// instead.
+//
+// No message is lost or answered twice: one that has to wait is in the [Inbox]
+// before Start returns, and leaves it in the transaction that makes it part of
+// the history. A gateway that starts puts what a dead process left back into
+// its order ([Runner.Recover]); one that stops finishes what is going and
+// leaves the rest ([Runner.Drain]). [Runner.Close] stops everything, as a
+// command does at its end. All of them wait for the goroutines.
 //
 // Start reading at [Runner.Start], then drive in lane.go.
 package run
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/session"
-	"github.com/goclaw/goclaw/internal/auth"
-	"github.com/goclaw/goclaw/internal/llm"
-	"github.com/goclaw/goclaw/internal/tool"
 )
 
-// Busy says what a message does that arrives while its session's run is going.
-type Busy string
+// Run is one execution of the loop, or a message that waits for its own.
+type Run struct {
+	ID      string
+	Agent   string
+	Session string
+
+	runner  *Runner
+	profile Profile
+	request Request
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	log     *eventLog
+
+	queued    time.Time // when it was accepted: the order of those that wait
+	guarded   bool      // its caller must be who began the session
+	recovered bool      // it comes from the inbox of another process
+	broken    string    // why it can't be run, for the person; empty when it can
+	urgent    bool      // it goes before what waits in turn; guarded by Runner.mu
+
+	mu        sync.Mutex
+	row       *row // its place in the inbox; nil when it has none
+	parked    bool // it is left in the inbox
+	overtaken bool // another message interrupts it
+	began     time.Time
+	ended     time.Time
+	last      agent.Event   // RunFinished or RunFailed; zero before, and of a run that is parked
+	kept      chan struct{} // made when somebody asks for it
+	safe      bool          // kept is closed, or would be if it existed
+}
+
+func newRun(r *Runner, p Profile, req Request) *Run {
+	ctx, cancel := context.WithCancelCause(r.base)
+	run := &Run{
+		ID: req.ID, Agent: p.ID, Session: req.Session,
+		runner: r, profile: p, request: req, ctx: ctx, cancel: cancel,
+	}
+	if run.ID == "" {
+		run.ID = session.NewID()
+	}
+	run.log = newEventLog(run.stamp)
+	run.log.observe = r.opts.Observe
+	return run
+}
+
+func (run *Run) stamp(e agent.Event) agent.Event {
+	e.Run, e.Session, e.Agent = run.ID, run.Session, run.Agent
+	if e.Time.IsZero() {
+		e.Time = run.runner.opts.Now()
+	}
+	return e
+}
+
+// State says how far a run is.
+type State string
 
 const (
-	Queue     Busy = "queue"     // it waits its turn
-	Steer     Busy = "steer"     // it is handed to the running loop between two model calls
-	Interrupt Busy = "interrupt" // it stops the run and is handled next
+	Queued  State = "queued"
+	Running State = "running"
+	Ended   State = "ended"
 )
 
-// Options completes a [Runner].
-type Options struct {
-	// Profile resolves an agent's id; main and default name the default agent.
-	Profile func(id string) (Profile, error)
-	// Hold keeps other processes out of a session until release is called. It
-	// waits while another one holds it, and calls busy when it has to.
-	Hold func(ctx context.Context, key session.Key, busy func()) (release func(), err error)
-	// WhileBusy is Queue when empty.
-	WhileBusy Busy
-	// Keep is how many finished runs stay readable; 64 when 0.
-	Keep int
-	Now  func() time.Time // time.Now when nil
+// Times are when a run got so far; zero where it did not yet.
+type Times struct {
+	Queued time.Time // it was accepted
+	Began  time.Time // its message was stored as a turn
+	Ended  time.Time // its last event
 }
 
-// Profile is what a run needs to know of its agent.
-type Profile struct {
-	ID        string
-	Loop      *agent.Agent // its Watch is set by the runner
-	Model     string
-	Workspace string
-	Skills    tool.List
-	Limits    agent.Limits
-}
+// Request is what the run was asked for, with the session that it got.
+func (run *Run) Request() Request { return run.request }
 
-// Request asks for a run. Caller is whom the front end found to be there; no
-// part of a request widens what that caller may do.
-type Request struct {
-	Agent    string // empty means the default agent
-	Session  string // empty means a new one
-	Origin   tool.Origin
-	Caller   auth.Principal
-	Delivery tool.Delivery
-	Message  llm.Message
-	Model    string // overrides the agent's model for this run
-
-	Cap      tool.List
-	Declared tool.List
-}
-
-// Runner starts runs and knows those that are going.
-type Runner struct {
-	opts Options
-	wg   sync.WaitGroup
-	base context.Context
-	stop context.CancelCauseFunc
-
-	mu       sync.Mutex
-	closed   bool
-	lanes    map[session.Key]*lane
-	runs     map[string]*Run
-	finished []string // ids of finished runs, oldest first
-}
-
-// ErrClosed says that the runner takes no more runs.
-var ErrClosed = errors.New("the gateway is shutting down")
-
-// errStopped is the cause of a run that its person stopped.
-var errStopped = errors.New("stopped")
-
-// New returns a runner.
-func New(o Options) *Runner {
-	if o.WhileBusy == "" {
-		o.WhileBusy = Queue
-	}
-	if o.Keep == 0 {
-		o.Keep = 64
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	base, stop := context.WithCancelCause(context.Background())
-	return &Runner{opts: o, base: base, stop: stop, lanes: map[session.Key]*lane{}, runs: map[string]*Run{}}
-}
-
-// Scope mints the scope that a run of req would have, for looking at tools or
-// calling one outside a run. Without a session it belongs to none.
-func (r *Runner) Scope(req Request) (tool.Scope, Profile, error) {
-	p, err := r.opts.Profile(req.Agent)
-	if err != nil {
-		return tool.Scope{}, Profile{}, err
-	}
-	return scope(p, req, session.NewID()), p, nil
-}
-
-func scope(p Profile, req Request, id string) tool.Scope {
-	return tool.NewScope(tool.Facts{
-		Agent: p.ID, Session: req.Session, Run: id, Origin: req.Origin, Caller: req.Caller,
-		Workspace: p.Workspace, Delivery: req.Delivery, Cap: req.Cap, Declared: req.Declared, Skills: p.Skills,
-	})
-}
-
-// Start gives req its place and returns the run that handles it: a new one, or
-// the going one when it is steered. The run doesn't end with anybody's context.
-func (r *Runner) Start(req Request) (*Run, error) {
-	p, err := r.opts.Profile(req.Agent)
-	if err != nil {
-		return nil, err
-	}
-	if len(req.Message.Parts) == 0 {
-		return nil, errors.New("start a run: the message is empty")
-	}
-	if !req.Caller.Role.Valid() || req.Origin == "" {
-		return nil, fmt.Errorf("start a run: no caller or origin (%q, %q)", req.Caller.Role, req.Origin)
-	}
-	if req.Session == "" {
-		req.Session = session.NewID()
-	}
-	run := newRun(r, p, req)
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil, ErrClosed
-	}
-	k := session.Key{Agent: p.ID, ID: req.Session}
-	l := r.lanes[k]
-	if l == nil {
-		l = &lane{key: k, active: run}
-		r.lanes[k] = l
-		r.runs[run.ID] = run
-		r.wg.Add(1)
-		go r.drive(l, run)
-		return run, nil
-	}
-	switch {
-	case r.opts.WhileBusy == Steer && l.active.steer(req):
-		run.cancel(nil)
-		return l.active, nil
-	case r.opts.WhileBusy == Interrupt:
-		// Behind those that interrupt already: messages are handled in the
-		// order in which they came.
-		l.waiting = append(l.waiting, run)
-		l.active.cancel(errStopped)
-	default:
-		l.waiting = append(l.waiting, run)
-		run.log.append(waiting("waiting for the session's current run to end"))
-	}
-	r.runs[run.ID] = run
-	return run, nil
-}
-
-// Run returns a run that is going or ended not long ago.
-func (r *Runner) Run(id string) (*Run, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	run, ok := r.runs[id]
-	return run, ok
-}
-
-// StopSession stops the going run of a session and returns whether there was one.
-// Messages that wait stay in the queue.
-func (r *Runner) StopSession(key session.Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.lanes[key]
-	if l == nil {
-		return false
-	}
-	l.active.cancel(errStopped)
-	return true
-}
-
-// Close takes no more runs, stops those that are going and waits for them, at
-// most until ctx ends.
-func (r *Runner) Close(ctx context.Context) error {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.stop(ErrClosed)
-	done := make(chan struct{})
-	go func() {
-		r.wg.Wait()
-		close(done)
-	}()
+// State says how far the run is.
+func (run *Run) State() State {
 	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("close the runner: %w", ctx.Err())
+	case <-run.log.done:
+		return Ended
+	default:
 	}
+	r := run.runner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.lanes[run.key()]; l != nil && (slices.Contains(l.waiting, run) || slices.Contains(l.joining, run)) {
+		return Queued
+	}
+	return Running
+}
+
+// Times says when the run got how far.
+func (run *Run) Times() Times {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return Times{Queued: run.queued, Began: run.began, Ended: run.ended}
+}
+
+// End is how the run ended, with the answer, or what went wrong when its status
+// is failed. It is not ok before the end, and for a run that is parked.
+func (run *Run) End() (end agent.RunEnd, text string, ok bool) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.last.End == nil {
+		return agent.RunEnd{}, "", false
+	}
+	return *run.last.End, run.last.Text, true
+}
+
+// Done is closed when the run has ended and its last event is in the log.
+func (run *Run) Done() <-chan struct{} { return run.log.done }
+
+// Kept is closed when the message survives the death of the process, because
+// the inbox or the history holds it, and when the run ended without that.
+func (run *Run) Kept() <-chan struct{} {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.kept == nil {
+		run.kept = make(chan struct{})
+		if run.safe {
+			close(run.kept)
+		}
+	}
+	return run.kept
+}
+
+// keep tells those who wait for Kept. The caller holds run.mu.
+func (run *Run) keep() {
+	if !run.safe && run.kept != nil {
+		close(run.kept)
+	}
+	run.safe = true
+}
+
+// begun notes that the message is a turn of the history now.
+func (run *Run) begun(at time.Time) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.began = at
+	run.keep()
+	if run.overtaken {
+		run.cancel(errStopped)
+	}
+}
+
+// overtake stops the run for another message. What was said to it stays in the
+// history in any case, so a run that has not begun is stopped when it has.
+func (run *Run) overtake() {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.overtaken = true
+	if !run.began.IsZero() {
+		run.cancel(errStopped)
+	}
+}
+
+// listens reports whether the run may take in what is said to it meanwhile.
+func (run *Run) listens() bool {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return !run.overtaken && run.ctx.Err() == nil
+}
+
+// hasBegun reports whether the message is a turn of the history.
+func (run *Run) hasBegun() bool {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return !run.began.IsZero()
+}
+
+// tell appends an event to the log.
+func (run *Run) tell(e agent.Event) {
+	if e.End != nil {
+		run.mu.Lock()
+		run.last = e
+		run.mu.Unlock()
+	}
+	run.log.append(e)
+}
+
+// end closes the log and forgets what only a run needs that is still to end.
+func (run *Run) end() {
+	run.cancel(nil)
+	run.mu.Lock()
+	run.ended = run.runner.opts.Now()
+	run.keep()
+	run.mu.Unlock()
+	run.log.close()
+}
+
+// endUnbegun writes the log of a run that was stopped before it began.
+func (run *Run) endUnbegun() {
+	run.tell(agent.Event{Type: agent.RunStarted})
+	run.tell(agent.Event{Type: agent.RunFinished, End: &agent.RunEnd{Status: agent.Stopped}})
+}
+
+// fail writes the end of a run that could not be run.
+func (run *Run) fail(err error) {
+	run.tell(agent.Event{Type: agent.RunFailed, Text: err.Error(), End: &agent.RunEnd{Status: agent.Failed, Err: err}})
+}
+
+// notice tells something beside the run's own course.
+func (run *Run) notice(kind, text, ref string) {
+	run.tell(agent.Event{Type: agent.Notice, Kind: kind, Text: text, Ref: ref})
+}
+
+func (run *Run) key() session.Key { return session.Key{Agent: run.Agent, ID: run.Session} }
+
+func (run *Run) logger() *slog.Logger {
+	return slog.With("run", run.ID, "agent", run.Agent, "session", run.Session)
+}
+
+// size is about how many bytes the run holds once it has ended.
+func (run *Run) size() int {
+	n := run.log.size() + messageBytes(run.request.Message) + len(run.request.System)
+	for _, m := range run.request.Seed {
+		n += messageBytes(m)
+	}
+	return n
 }

@@ -1,10 +1,13 @@
 package run_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +25,42 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil))) // faults are made on purpose here
+	if *child != "" {
+		beChild(*child)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// log is what all tests together told the log.
+var log lines
+
+// lines keeps a text, by several writers at once.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+// of returns the lines that name a run.
+func (l *lines) of(run string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []string
+	for line := range strings.Lines(l.b.String()) {
+		if strings.Contains(line, "run="+run) {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "")
+}
 
 // echo is a model that repeats the person's last words after a second, and a
 // history and prompts that remember only that. "panic" breaks its code; "call"
@@ -32,6 +70,11 @@ type echo struct {
 	seen []string // messages in the order in which the model was given them
 	busy int
 	most int
+
+	thinks time.Duration            // how long; a second when 0
+	asked  func()                   // called when it begins to think
+	called func(*agent.Round) error // nil stores every round
+	begun  func(agent.Turn)
 }
 
 func (e *echo) Stream(ctx context.Context, _ string, _ bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error] {
@@ -44,11 +87,14 @@ func (e *echo) Stream(ctx context.Context, _ string, _ bool, build func(llm.Targ
 		text := req.Messages[len(req.Messages)-1].Text()
 		e.enter(text)
 		defer e.leave()
+		if e.asked != nil {
+			e.asked()
+		}
 		if text == "panic" {
 			panic("broken")
 		}
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(cmp.Or(e.thinks, time.Second)):
 		case <-ctx.Done():
 			yield(llm.Event{}, ctx.Err())
 			return
@@ -95,19 +141,32 @@ func (e *echo) Build(_ context.Context, _ agent.Turn, sf tool.Surface, m []llm.M
 }
 
 func (e *echo) Begin(_ context.Context, t agent.Turn) (agent.Thread, error) {
+	if e.begun != nil {
+		e.begun(t)
+	}
 	return agent.Thread{Messages: []llm.Message{t.Message}}, nil
 }
 
-func (e *echo) Called(context.Context, agent.Turn, *agent.Round) error { return nil }
+func (e *echo) Called(_ context.Context, _ agent.Turn, r *agent.Round) error {
+	if e.called == nil {
+		return nil
+	}
+	return e.called(r)
+}
 
 func (e *echo) Result(context.Context, agent.Turn, *agent.Round, int, tool.Outcome) error { return nil }
 
 func (e *echo) Settled(context.Context, agent.Turn, *agent.Round) error { return nil }
 
+func (e *echo) Answered(ctx context.Context, t agent.Turn, r *agent.Round, _ agent.End) error {
+	return e.Called(ctx, t, r)
+}
+
 func (e *echo) End(context.Context, agent.Turn, agent.End) error { return nil }
 
-func runner(e *echo, busy run.Busy) *run.Runner {
-	return run.New(run.Options{
+// runner returns a runner that ends with the test.
+func runner(t *testing.T, e *echo, busy run.Busy) *run.Runner {
+	r := run.New(run.Options{
 		WhileBusy: busy,
 		Profile: func(id string) (run.Profile, error) {
 			if id == "nobody" {
@@ -117,6 +176,12 @@ func runner(e *echo, busy run.Busy) *run.Runner {
 		},
 		Hold: func(context.Context, session.Key, func()) (func(), error) { return func() {}, nil },
 	})
+	t.Cleanup(func() {
+		if err := r.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
 }
 
 func ask(session, text string) run.Request {
@@ -147,7 +212,7 @@ func TestRunsOfOneSessionQueueAndOfOthersDont(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{}
-		r := runner(e, run.Queue)
+		r := runner(t, e, run.Queue)
 		began := time.Now()
 		one, two, other := start(t, r, ask("s", "one")), start(t, r, ask("s", "two")), start(t, r, ask("o", "other"))
 		for want, got := range map[string]*run.Run{`done "one"`: one, `done "two"`: two, `done "other"`: other} {
@@ -167,35 +232,85 @@ func TestRunsOfOneSessionQueueAndOfOthersDont(t *testing.T) {
 	})
 }
 
+// notices are the notices of a run: kind, what they refer to, text.
+func notices(ctx context.Context, r *run.Run) []string {
+	var out []string
+	for e := range r.Events(ctx, 0) {
+		if e.Type == agent.Notice {
+			out = append(out, strings.TrimSpace(e.Kind+" "+e.Ref))
+		}
+	}
+	return out
+}
+
 func TestSteeringJoinsTheGoingRunOrIsHandledNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{}
-		r := runner(e, run.Steer)
+		r := runner(t, e, run.Steer)
 		first := start(t, r, ask("s", "call"))
 		time.Sleep(100 * time.Millisecond)
-		if joined := start(t, r, ask("s", "and this")); joined != first {
-			t.Error("the message did not join the going run")
-		}
+		joined := start(t, r, ask("s", "and this"))
 		stranger := ask("s", "not yours")
 		stranger.Caller.ID = "q"
-		if own := start(t, r, stranger); own == first {
-			t.Error("another person's words joined the run")
-		}
+		own := start(t, r, stranger)
 		narrow := ask("s", "with less")
 		narrow.Cap = tool.Only("noop")
-		if own := start(t, r, narrow); own == first {
-			t.Error("words that may use less joined a run that may use more")
+		less := start(t, r, narrow)
+		other := ask("s", "under other words")
+		other.System = "be brief"
+		words := start(t, r, other)
+		if going, waiting := r.Session(session.Key{Agent: "main", ID: "s"}); going != first || !slices.Equal(waiting, []*run.Run{joined, own, less, words}) {
+			t.Errorf("going %v, waiting %v", going, waiting)
 		}
 		time.Sleep(1500 * time.Millisecond) // the second model call is under way: too late to steer it
-		start(t, r, ask("s", "too late"))
-		<-first.Done()
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		if want := []string{"call", "and this", "too late", "not yours", "with less"}; !slices.Equal(e.seen, want) {
+		if joined.State() != run.Running {
+			t.Errorf("what the run has taken in is %s", joined.State())
+		}
+		late := start(t, r, ask("s", "too late"))
+		for got, want := range map[*run.Run]string{
+			first: `done "and this"`, joined: `done ""`, own: `done "not yours"`, less: `done "with less"`, words: `done "under other words"`, late: `done "too late"`,
+		} {
+			if a := answer(t.Context(), got); a != want {
+				t.Errorf("%s, want %s", a, want)
+			}
+		}
+		if want := []string{"call", "and this", "too late", "not yours", "with less", "under other words"}; !slices.Equal(e.seen, want) {
 			t.Errorf("the model was given %q, want %q", e.seen, want)
 		}
-		r.Close(t.Context())
+		if got, want := notices(t.Context(), first), []string{"steered " + joined.ID}; !slices.Equal(got, want) {
+			t.Errorf("the going run tells %q, want %q", got, want)
+		}
+		if got, want := notices(t.Context(), joined), []string{"queued " + first.ID, "joined " + first.ID}; !slices.Equal(got, want) {
+			t.Errorf("the run that joined tells %q, want %q", got, want)
+		}
+		if got, want := notices(t.Context(), late), []string{"queued " + first.ID}; !slices.Equal(got, want) {
+			t.Errorf("the late run tells %q, want %q", got, want)
+		}
+	})
+}
+
+// What a run has taken in without being able to store it is handled by itself.
+func TestWordsThatWereTakenInAndNotStoredAreHandledNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{}
+		e.called = func(r *agent.Round) error {
+			if len(r.Joined) > 0 {
+				return errors.New("disk full")
+			}
+			return nil
+		}
+		r := runner(t, e, run.Steer)
+		first := start(t, r, ask("s", "call"))
+		synctest.Wait()
+		second := start(t, r, ask("s", "and this"))
+		if a := answer(t.Context(), first); !strings.HasPrefix(a, "failed") || !strings.Contains(a, "disk full") {
+			t.Errorf("the run that could not store: %s", a)
+		}
+		if a := answer(t.Context(), second); a != `done "and this"` {
+			t.Errorf("the words: %s", a)
+		}
 	})
 }
 
@@ -203,7 +318,7 @@ func TestStopAndInterrupt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{}
-		r := runner(e, run.Interrupt)
+		r := runner(t, e, run.Interrupt)
 		first := start(t, r, ask("s", "one"))
 		time.Sleep(100 * time.Millisecond)
 		began := time.Now()
@@ -221,7 +336,6 @@ func TestStopAndInterrupt(t *testing.T) {
 		if r.StopSession(session.Key{Agent: "main", ID: "s"}) {
 			t.Error("an idle session was stopped")
 		}
-		r.Close(t.Context())
 	})
 }
 
@@ -229,7 +343,7 @@ func TestAQueuedRunIsStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{}
-		r := runner(e, run.Queue)
+		r := runner(t, e, run.Queue)
 		first, second, third := start(t, r, ask("s", "one")), start(t, r, ask("s", "two")), start(t, r, ask("s", "three"))
 		began := time.Now()
 		second.Stop()
@@ -245,7 +359,6 @@ func TestAQueuedRunIsStoppedAtOnce(t *testing.T) {
 		if want := []string{"one", "three"}; !slices.Equal(e.seen, want) {
 			t.Errorf("the model was given %q, want %q", e.seen, want)
 		}
-		r.Close(t.Context())
 	})
 }
 
@@ -253,7 +366,7 @@ func TestMessagesThatInterruptKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{}
-		r := runner(e, run.Interrupt)
+		r := runner(t, e, run.Interrupt)
 		start(t, r, ask("s", "one"))
 		synctest.Wait()
 		start(t, r, ask("s", "two"))
@@ -264,14 +377,13 @@ func TestMessagesThatInterruptKeepTheirOrder(t *testing.T) {
 		if want := []string{"one", "two", "three"}; !slices.Equal(e.seen, want) {
 			t.Errorf("the model was given %q, want %q", e.seen, want)
 		}
-		r.Close(t.Context())
 	})
 }
 
 func TestViewersComeLateLeaveAndResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := runner(&echo{}, run.Queue)
+		r := runner(t, &echo{}, run.Queue)
 		going := start(t, r, ask("s", "a b c d"))
 		for range going.Events(t.Context(), 0) {
 			break // this viewer leaves at once; the run goes on
@@ -306,14 +418,13 @@ func TestViewersComeLateLeaveAndResume(t *testing.T) {
 		if again, ok := r.Run(going.ID); !ok || again != going {
 			t.Error("an ended run can't be found")
 		}
-		r.Close(t.Context())
 	})
 }
 
 func TestAPanicInTheLoopEndsOnlyItsRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := runner(&echo{}, run.Queue)
+		r := runner(t, &echo{}, run.Queue)
 		bad, good := start(t, r, ask("s", "panic")), start(t, r, ask("s", "fine"))
 		if a := answer(t.Context(), bad); !strings.HasPrefix(a, `failed "internal error: broken`) {
 			t.Errorf("the broken run: %s", a)
@@ -321,14 +432,12 @@ func TestAPanicInTheLoopEndsOnlyItsRun(t *testing.T) {
 		if a := answer(t.Context(), good); a != `done "fine"` {
 			t.Errorf("the next run: %s", a)
 		}
-		r.Close(t.Context())
 	})
 }
 
 func TestWhatCantStart(t *testing.T) {
 	t.Parallel()
-	r := runner(&echo{}, run.Queue)
-	defer r.Close(t.Context())
+	r := runner(t, &echo{}, run.Queue)
 	for name, change := range map[string]func(*run.Request){
 		"an unknown agent": func(q *run.Request) { q.Agent = "nobody" },
 		"no message":       func(q *run.Request) { q.Message = llm.Message{} },
@@ -346,7 +455,7 @@ func TestWhatCantStart(t *testing.T) {
 func TestCloseStopsWhatIsGoing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := runner(&echo{}, run.Queue)
+		r := runner(t, &echo{}, run.Queue)
 		going, waiting := start(t, r, ask("s", "one")), start(t, r, ask("s", "two"))
 		if err := r.Close(t.Context()); err != nil {
 			t.Fatal(err)

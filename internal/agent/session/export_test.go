@@ -20,7 +20,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/llm"
-	"github.com/goclaw/goclaw/internal/store/sqlite"
+	"github.com/goclaw/goclaw/internal/store/sqlite/sqlitetest"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -29,12 +29,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // stored stores turns through a real store and returns it with their session.
 func stored(t *testing.T, turns ...session.Turn) (session.Store, session.Key) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	s, key := db.Sessions(), session.Key{Agent: "main", ID: "demo"}
+	s, key := sqlitetest.Open(t, filepath.Join(t.TempDir(), "state.db")).Sessions(), session.Key{Agent: "main", ID: "demo"}
 	check := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type known struct {
 	mu        sync.Mutex
 	ids       map[string]bool   // of all calls of the session
 	snapshots map[string]string // by name
+	unkept    []Snapshot        // those of them that the next round is to bring to the store
 }
 
 var _ agent.History = (*History)(nil)
@@ -72,7 +74,8 @@ func keep(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Begin implements [agent.History]. Since the caller holds the session,
-// whatever still runs in it belongs to a process that died, and is closed.
+// whatever still runs in it belongs to a process that died, and is closed. What
+// t is seeded with becomes turns of a new session that have ended.
 func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error) {
 	key := KeyOf(t.Scope)
 	if err := key.Check(); err != nil {
@@ -86,17 +89,21 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 		Run: t.Scope.Run(), Message: t.Message, Model: t.Model, Status: agent.Running,
 		Caller: t.Scope.Caller(), Origin: t.Scope.Origin(), Started: started,
 	}
-	begun, err := h.store.Begin(ctx, key, turn, Title(t.Message))
+	told, err := seed(t.Seed, turn.Caller, turn.Origin, started)
 	if err != nil {
 		return agent.Thread{}, fmt.Errorf("begin a turn of session %s: %w", key, err)
 	}
-	turns := []Turn{turn}
-	if begun.Turn > 1 {
+	begun, err := h.store.Begin(ctx, key, turn, Title(opening(told, t.Message)), told...)
+	if err != nil {
+		return agent.Thread{}, fmt.Errorf("begin a turn of session %s: %w", key, err)
+	}
+	turns := append(told, turn)
+	if !begun.New {
 		if turns, err = h.store.Turns(ctx, key, 1, begun.Turn, Spoken); err != nil {
 			return agent.Thread{}, fmt.Errorf("read session %s: %w", key, err)
 		}
 	}
-	k := &known{fresh: begun.Turn == 1, ids: map[string]bool{}, snapshots: map[string]string{}}
+	k := &known{fresh: begun.New, ids: map[string]bool{}, snapshots: map[string]string{}}
 	for i := range turns {
 		for j := range turns[i].Rounds {
 			k.add(turns[i].Rounds[j].Calls)
@@ -131,6 +138,22 @@ func (h *History) taken(ctx context.Context, key Key, ids []string) ([]string, e
 	return taken, nil
 }
 
+// toKeep returns the snapshots that are to be stored with a round, and what to
+// call when they are.
+func (h *History) toKeep(key Key) (list []Snapshot, kept func()) {
+	k := h.known(key)
+	if k == nil {
+		return nil, func() {}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clip(k.unkept), func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.unkept = k.unkept[len(list):]
+	}
+}
+
 // Called implements [agent.History]. It gives the calls of the reply ids that
 // are unique within the session, in the reply and in r.Calls, and takes empty
 // pieces of text out of the reply, so that r is what was stored.
@@ -144,9 +167,11 @@ func (h *History) Called(ctx context.Context, t agent.Turn, r *agent.Round) erro
 	if err != nil {
 		return fmt.Errorf("store round %d of session %s: call ids: %w", r.Number, key, err)
 	}
-	if err := h.store.Called(ctx, t.Scope.Run(), r); err != nil {
+	snapshots, kept := h.toKeep(key)
+	if err := h.store.Called(ctx, t.Scope.Run(), r, snapshots...); err != nil {
 		return fmt.Errorf("store round %d of session %s: %w", r.Number, key, err)
 	}
+	kept()
 	if k := h.known(key); k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -183,21 +208,49 @@ func (h *History) Settled(ctx context.Context, t agent.Turn, r *agent.Round) err
 	return nil
 }
 
+// Answered implements [agent.History].
+func (h *History) Answered(ctx context.Context, t agent.Turn, r *agent.Round, end agent.End) error {
+	ctx, cancel := keep(ctx)
+	defer cancel()
+	key := KeyOf(t.Scope)
+	r.Reply.Message.Role = llm.Assistant
+	r.Reply.Message.Parts = tidy(r.Reply.Message.Parts)
+	if len(r.Reply.Message.Calls()) > 0 {
+		return fmt.Errorf("store the answer of session %s: it calls tools", key)
+	}
+	if end.Time.IsZero() {
+		end.Time = h.now()
+	}
+	snapshots, _ := h.toKeep(key)
+	if err := h.store.Answered(ctx, t.Scope.Run(), r, end, snapshots...); err != nil {
+		return fmt.Errorf("store the answer of session %s: %w", key, err)
+	}
+	h.learn(key, nil)
+	return nil
+}
+
 // End implements [agent.History].
 func (h *History) End(ctx context.Context, t agent.Turn, end agent.End) error {
 	ctx, cancel := keep(ctx)
 	defer cancel()
-	defer h.learn(KeyOf(t.Scope), nil)
+	key := KeyOf(t.Scope)
+	defer h.learn(key, nil)
 	if end.Time.IsZero() {
 		end.Time = h.now()
 	}
-	err := h.store.End(ctx, t.Scope.Run(), end)
+	// No round was stored that would have taken them along.
+	snapshots, _ := h.toKeep(key)
+	var err error
+	for _, s := range snapshots {
+		err = errors.Join(err, h.keepSnapshot(ctx, key, s))
+	}
+	err = errors.Join(err, h.store.End(ctx, t.Scope.Run(), end))
 	if errors.Is(err, ErrNotFound) && end.Status != agent.Done {
 		// The turn never began: Begin failed, or was stopped while it waited.
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("end the turn of session %s: %w", KeyOf(t.Scope), err)
+		return fmt.Errorf("end the turn of session %s: %w", key, err)
 	}
 	return nil
 }
@@ -245,44 +298,56 @@ func (h *History) Sweep(ctx context.Context, holds *Holds) (Swept, error) {
 }
 
 // Snapshot returns what the session keeps under name; when it keeps nothing
-// yet, it keeps what take returns. A session that hasn't begun keeps nothing.
+// yet, it keeps what take returns, during a turn together with the next round:
+// until a reply is stored nobody has seen what follows from it. A session that
+// hasn't begun keeps nothing.
 func (h *History) Snapshot(ctx context.Context, agentID, id, name string, take func() (string, error)) (string, error) {
 	key := Key{Agent: agentID, ID: id}
 	k := h.known(key)
 	if k == nil {
-		return h.snapshot(ctx, key, name, false, take)
+		s, found, err := h.snapshot(ctx, key, name, false, take)
+		if err == nil && !found {
+			err = h.keepSnapshot(ctx, key, s)
+		}
+		return s.Text, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if text, ok := k.snapshots[name]; ok {
 		return text, nil
 	}
-	text, err := h.snapshot(ctx, key, name, k.fresh, take)
-	if err == nil {
-		k.snapshots[name] = text
-	}
-	return text, err
-}
-
-// snapshot asks the store unless the session is known to keep none yet.
-func (h *History) snapshot(ctx context.Context, key Key, name string, none bool, take func() (string, error)) (string, error) {
-	if !none {
-		text, ok, err := h.store.Snapshot(ctx, key, name)
-		if err != nil {
-			return "", fmt.Errorf("read %s of session %s: %w", name, key, err)
-		}
-		if ok {
-			return text, nil
-		}
-	}
-	text, err := take()
+	s, found, err := h.snapshot(ctx, key, name, k.fresh, take)
 	if err != nil {
 		return "", err
 	}
-	if err := h.store.KeepSnapshot(ctx, key, name, text); err != nil && !errors.Is(err, ErrNotFound) {
-		return "", fmt.Errorf("keep %s of session %s: %w", name, key, err)
+	k.snapshots[name] = s.Text
+	if !found {
+		k.unkept = append(k.unkept, s)
 	}
-	return text, nil
+	return s.Text, nil
+}
+
+// snapshot returns what is stored under name, or what take returns. It asks the
+// store unless the session is known to keep nothing yet.
+func (h *History) snapshot(ctx context.Context, key Key, name string, none bool, take func() (string, error)) (s Snapshot, found bool, err error) {
+	s.Name = name
+	if !none {
+		if s.Text, found, err = h.store.Snapshot(ctx, key, name); err != nil {
+			return s, false, fmt.Errorf("read %s of session %s: %w", name, key, err)
+		}
+	}
+	if !found {
+		s.Text, err = take()
+	}
+	return s, found, err
+}
+
+// keepSnapshot stores s, if the session has begun.
+func (h *History) keepSnapshot(ctx context.Context, key Key, s Snapshot) error {
+	if err := h.store.KeepSnapshot(ctx, key, s); err != nil && !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("keep %s of session %s: %w", s.Name, key, err)
+	}
+	return nil
 }
 
 // Delete removes a session with all that store keeps of it. A session that is

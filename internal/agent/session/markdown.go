@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,15 +42,33 @@ func ExportMarkdown(ctx context.Context, w io.Writer, store Store, key Key) erro
 }
 
 func heading(s Session) string {
-	return fmt.Sprintf("# %s\n\nSession %s, begun %s. %d turns, %d rounds, %d tokens in, %d tokens out.\n",
-		inline(s.Title), code(s.Key.String()), stamp(s.Created), s.Turns, s.Rounds, s.Usage.Input, s.Usage.Output)
+	fork := ""
+	if f := s.ForkOf; f != nil {
+		fork = fmt.Sprintf(", a fork of session %s after turn %d", code(Key{Agent: s.Agent, ID: f.Session}.String()), f.Turn)
+	}
+	return fmt.Sprintf("# %s\n\nSession %s, begun %s%s. %s, %s, %d tokens in, %d tokens out.\n",
+		inline(s.Title), code(s.Key.String()), stamp(s.Created), fork, count(s.Turns, "turn"), count(s.Rounds, "round"), s.Usage.Input, s.Usage.Output)
+}
+
+// count is a number with its noun.
+func count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // turnText is one turn: the person's words as a quotation, then the rounds.
 func turnText(t Turn) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## %d. %s, %s\n\n", t.Number, inline(cmp.Or(t.Caller.Name, t.Caller.ID, "person")), stamp(t.Started))
-	b.WriteString(quote(prose(strings.TrimSpace(said(t.Message)))))
+	told := ""
+	if t.Seeded {
+		told = ", as a client told it"
+	}
+	fmt.Fprintf(&b, "\n## %d. %s, %s%s\n\n", t.Number, inline(cmp.Or(t.Caller.Name, t.Caller.ID, "person")), stamp(t.Started), told)
+	if words := strings.TrimSpace(said(t.Message)); words != "" || !t.Seeded {
+		b.WriteString(quote(prose(words)))
+	}
 	for _, r := range t.Rounds {
 		roundText(&b, r)
 	}
@@ -90,18 +109,24 @@ func roundText(b *strings.Builder, r agent.Round) {
 	}
 }
 
-// said is what people read of a message: its text, and what is attached.
-func said(m llm.Message) string {
+// said is what people read of a message.
+func said(m llm.Message) string { return strings.Map(legible, Words(m)) }
+
+// Words is the text of a message, with a line that names each file and image of
+// it. What the host added for the model is left out.
+func Words(m llm.Message) string {
+	// Images that a person gave are among their files.
+	files := slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Kind == llm.KindFile })
 	var b strings.Builder
 	for _, p := range m.Parts {
 		switch {
 		case p.Kind == llm.KindText:
 			b.WriteString(p.Text)
-		case p.Kind == llm.KindMedia && p.Media != nil:
-			fmt.Fprintf(&b, "\n[%s: %s]\n", cmp.Or(p.Media.MIME, "attachment"), p.Media.Name)
+		case p.Media != nil && (p.Kind == llm.KindFile || p.Kind == llm.KindMedia && !files):
+			fmt.Fprintf(&b, "\n[%s]\n", cmp.Or(p.Media.Name, p.Media.MIME, "attachment"))
 		}
 	}
-	return strings.Map(legible, b.String())
+	return strings.TrimSpace(b.String())
 }
 
 // legible is for [strings.Map]: it drops what would act on a terminal or turn
@@ -149,8 +174,7 @@ func quote(s string) string {
 
 // inline is s on one line without a meaning in Markdown.
 func inline(s string) string {
-	s = strings.Join(strings.Fields(strings.Map(printable, s)), " ")
-	return escaper.Replace(s)
+	return escaper.Replace(OneLine(s))
 }
 
 var escaper = strings.NewReplacer(

@@ -76,6 +76,26 @@ func eachWord(text string) func(yield func(start, end int) bool) {
 	}
 }
 
+// TitleHolds returns a function that reports whether a title holds all words of
+// text, which stand between spaces; any part of a title will do. Neither case
+// nor accents count, and no character has a meaning of its own. A text without
+// words is held by every title.
+func TitleHolds(text string) func(title string) bool {
+	words := strings.Fields(folded(text))
+	return func(title string) bool {
+		if len(words) == 0 {
+			return true
+		}
+		title = folded(title)
+		for _, w := range words {
+			if !strings.Contains(title, w) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
 // Snippet cuts the words around the first match of terms out of text, on one
 // line of at most 160 code points. Without a match it takes the beginning.
 func Snippet(text string, terms []Term) string {
@@ -93,7 +113,7 @@ func Snippet(text string, terms []Term) string {
 			from += space
 		}
 	}
-	line := strings.Join(strings.Fields(strings.Map(printable, clip(text[from:], 4*maxSnippet))), " ")
+	line := OneLine(clip(text[from:], 4*maxSnippet))
 	if from > 0 {
 		line = "… " + line
 	}
@@ -119,21 +139,21 @@ func match(text string, terms []Term) int {
 	return 0
 }
 
-// folded is word without case and accents.
-func folded(word string) string {
+// folded is text without case and accents.
+func folded(text string) string {
 	ascii := true
-	for i := range len(word) {
-		ascii = ascii && word[i] < 0x80
+	for i := range len(text) {
+		ascii = ascii && text[i] < 0x80
 	}
 	if ascii {
-		return strings.ToLower(word)
+		return strings.ToLower(text)
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
 			return -1
 		}
 		return unicode.ToLower(r)
-	}, norm.NFD.String(word))
+	}, norm.NFD.String(text))
 }
 
 // clip is the beginning of s, at most n code points.

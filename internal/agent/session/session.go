@@ -23,6 +23,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
@@ -47,6 +48,11 @@ type Key struct {
 func KeyOf(s tool.Scope) Key { return Key{Agent: s.Agent(), ID: s.Session()} }
 
 func (k Key) String() string { return k.Agent + "/" + k.ID }
+
+// Compare orders keys by agent, then by session.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(strings.Compare(k.Agent, o.Agent), strings.Compare(k.ID, o.ID))
+}
 
 // Check reports what is wrong with k, if anything. Both parts are 1 to 128
 // letters, digits and _ . : -, and begin with a letter or digit.
@@ -100,17 +106,40 @@ type Session struct {
 	Turns   int            `json:"turns"`
 	Rounds  int            `json:"rounds"`
 	Usage   llm.Usage      `json:"usage"`
-	Status  agent.Status   `json:"status"` // of the last turn
+	USD     *float64       `json:"usd,omitempty"` // what it cost when it was used; nil when some price was unknown
+	Status  agent.Status   `json:"status"`        // of the last turn; done when there is none yet
+	ForkOf  *Point         `json:"fork_of,omitempty"`
 
 	// State is what its rounds left. [Store.Session] fills it in, lists don't.
 	State *tool.State `json:"state,omitempty"`
 }
 
+// Point is where a fork left the session of the same agent that it began as.
+type Point struct {
+	Session string `json:"session"` // the id of that one, which may be deleted by now
+	Turn    int    `json:"turn"`    // its last turn that the fork begins with; 0 for none
+}
+
+// MayUse reports whether p may look at the session and go on with it: whoever
+// began it may, and so may callers with privileges.
+func (s Session) MayUse(p auth.Principal) bool {
+	return p.Privileged() || p.ID != "" && p.ID == s.Caller.ID
+}
+
 // Turn is one message of a person and everything until the agent's final
 // answer. The run that handles it is named in Run.
+//
+// Turns that are Seeded are the conversation that a session began with, as a
+// client told it. No run handled them: Run is empty, they used nothing, and
+// when they happened is unknown, so their times are that of being told.
+//
+// Turns that are Copied are those that a fork began with. Run names the run
+// that handled the original, where what it used counts too.
 type Turn struct {
 	Number  int            `json:"number"` // within the session, from 1
 	Run     string         `json:"run"`
+	Seeded  bool           `json:"seeded,omitempty"`
+	Copied  bool           `json:"copied,omitempty"`
 	Message llm.Message    `json:"message"`
 	Model   string         `json:"model,omitempty"` // who answered last; before any answer, what was asked for
 	Status  agent.Status   `json:"status"`
@@ -120,6 +149,7 @@ type Turn struct {
 	Started time.Time      `json:"started"`
 	Ended   time.Time      `json:"ended,omitzero"`
 	Usage   llm.Usage      `json:"usage"`
+	USD     *float64       `json:"usd,omitempty"` // what it cost when it was used; nil when some price was unknown
 
 	// Rounds are filled in as the [Depth] asks. Outcomes holds one outcome per
 	// call; that of a call without a result yet has no status. State is not
@@ -138,14 +168,13 @@ type Run struct {
 // between words. Control characters are left out, because titles are printed
 // to terminals.
 func Title(m llm.Message) string {
-	words := strings.Fields(strings.Map(printable, m.Text()))
-	title := shorten(strings.Join(words, " "), maxTitle)
-	if title != "" {
+	if title := shorten(OneLine(m.Text()), maxTitle); title != "" {
 		return title
 	}
 	for _, p := range m.Parts {
 		if p.Media != nil {
-			if name := shorten(strings.Join(strings.Fields(strings.Map(printable, p.Media.Name)), " "), maxTitle); name != "" {
+			name := p.Media.Name[strings.LastIndexByte(p.Media.Name, '/')+1:]
+			if name = shorten(OneLine(name), maxTitle); name != "" {
 				return name
 			}
 		}

@@ -13,8 +13,14 @@ import (
 var (
 	// ErrNotFound says that there is no such session, turn, round or call.
 	ErrNotFound = errors.New("not found")
+	// ErrCursor says that what a list was to go on behind is the end of none.
+	ErrCursor = errors.New("it does not continue a list")
 	// ErrHeld says that a run, of this process or another one, holds the session.
 	ErrHeld = errors.New("the session is in use by a run")
+	// ErrExists says that there is a session of that name already.
+	ErrExists = errors.New("it exists already")
+	// ErrUnended says that a turn has not ended, where only one that has will do.
+	ErrUnended = errors.New("it has not ended yet")
 )
 
 // Store keeps rows and decides nothing. It is safe for concurrent use, by
@@ -25,18 +31,28 @@ type Store interface {
 	// Begin stores a turn with the message, model, caller, origin and start of
 	// t; a session that doesn't exist yet begins with it and gets title. Turns
 	// that are still running in the session are closed first, as Interrupt does.
-	Begin(ctx context.Context, key Key, t Turn, title string) (Begun, error)
+	// A message that waited in the inbox under the turn's run leaves it.
+	//
+	// The turns of seed have ended and hold no calls. They are stored before t
+	// in a session that doesn't exist yet; one that exists ignores them. They
+	// are no runs: Runs doesn't list them. Search finds them at once.
+	Begin(ctx context.Context, key Key, t Turn, title string, seed ...Turn) (Begun, error)
 	// Called stores what r holds before any of its calls runs: all but the
 	// outcomes and the end. The turn must be running, the number of the round
-	// and the ids of its calls new in the session. Usage counts from here on.
-	Called(ctx context.Context, run string, r *agent.Round) error
+	// and the ids of its calls new in the session. What its model calls used
+	// counts from here on, whatever becomes of the session.
+	// Messages that r says to have joined leave the inbox. Snapshots are kept
+	// with it, as KeepSnapshot does.
+	Called(ctx context.Context, run string, r *agent.Round, kept ...Snapshot) error
 	// Result stores the outcome of the call at index.
 	Result(ctx context.Context, run string, round, index int, o tool.Outcome) error
 	// Settled stores the outcomes of r as they are now, its end and its state.
 	Settled(ctx context.Context, run string, r *agent.Round) error
-	// End stores how a turn ended. Usage, when it isn't zero, replaces the sum
-	// of the rounds, since it also holds what failed attempts cost. A turn that
-	// ended already keeps its first end.
+	// Answered stores a round without calls and the end of its turn: what Called,
+	// Settled and End do, all of it or nothing.
+	Answered(ctx context.Context, run string, r *agent.Round, end agent.End, kept ...Snapshot) error
+	// End stores how a turn ended, and what model calls used that belong to none
+	// of its rounds. A turn that ended already keeps its first end.
 	End(ctx context.Context, run string, end agent.End) error
 
 	// Taken returns which of ids calls of the session have already.
@@ -50,9 +66,9 @@ type Store interface {
 	Unfinished(ctx context.Context) ([]Key, error)
 	// Snapshot returns what KeepSnapshot stored for the session under name.
 	Snapshot(ctx context.Context, key Key, name string) (text string, ok bool, err error)
-	// KeepSnapshot stores text under name, in place of what was there.
+	// KeepSnapshot stores s in place of what was there under its name.
 	// ErrNotFound says that there is no such session.
-	KeepSnapshot(ctx context.Context, key Key, name, text string) error
+	KeepSnapshot(ctx context.Context, key Key, s Snapshot) error
 
 	// Session returns one session with its state, or ErrNotFound.
 	Session(ctx context.Context, key Key) (Session, error)
@@ -69,18 +85,35 @@ type Store interface {
 	// words of the query, best match first. Turns that are still running are
 	// not found.
 	Search(ctx context.Context, q Query) ([]Hit, error)
+	// Fork stores f, whose ForkOf says where it begins. Of f it takes the key,
+	// the title, the origin, the caller and the time of creation. It begins with
+	// all that the turns up to that point hold, the snapshots, and the state that
+	// they left, and may read what the other session could read then under refs.
+	// The copies are no runs: Runs doesn't list them, and what they used counts in
+	// the session where they ran. Search finds them where that is gone, or when it
+	// is asked for the fork.
+	//
+	// ErrNotFound says that there is no such session or turn, ErrUnended that one
+	// of the turns runs, ErrExists that the key is taken.
+	Fork(ctx context.Context, f Session) error
 	// Rename gives a session another title.
 	Rename(ctx context.Context, key Key, title string) error
-	// Delete removes a session with all that is kept of it.
+	// Delete removes a session with all that is kept of it but what it used,
+	// which then belongs to no session.
 	Delete(ctx context.Context, key Key) error
 }
 
 // Begun is the place of a new turn.
 type Begun struct {
+	New    bool       // the session began with it
 	Turn   int        // its number
 	Rounds int        // stored so far in the session
 	State  tool.State // of the session
 }
+
+// Snapshot is a text that a session keeps under a name, as it was when the
+// session began.
+type Snapshot struct{ Name, Text string }
 
 // Depth says how much of a turn's rounds is read.
 type Depth int
@@ -104,10 +137,11 @@ type Filter struct {
 	ID     string
 	Origin tool.Origin
 	Caller string    // id of who began it
+	Title  string    // words that the title holds, see [TitleHolds]
 	Since  time.Time // last updated then or later
 
 	Limit int    // at most so many; 50 when 0
-	After string // the next of the page before
+	After string // the next of the page before; ErrCursor says that it is none
 }
 
 // RunFilter chooses runs. A zero field chooses all.
@@ -122,7 +156,7 @@ type RunFilter struct {
 
 	Depth Depth
 	Limit int    // at most so many; 50 when 0
-	After string // the next of the page before
+	After string // the next of the page before; ErrCursor says that it is none
 }
 
 // DefaultLimit is how many rows a list holds when no limit is given.

@@ -8,6 +8,12 @@ import (
 	"github.com/rivo/uniseg"
 )
 
+// OneLine is s on one line, its words apart by one blank, without control
+// characters and what would turn the direction of the text around it.
+func OneLine(s string) string {
+	return strings.Join(strings.Fields(strings.Map(printable, s)), " ")
+}
+
 // printable is for [strings.Map]: it makes white space of control characters
 // that separate words and drops all others, as well as invisible ones that
 // change how text around them reads. The joiners stay: emoji and scripts need

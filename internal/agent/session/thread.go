@@ -16,8 +16,9 @@ import (
 // per call, in the order of the calls. The last turn may be running.
 //
 // It is valid whatever happened. A call without a result gets one that says
-// so, a turn that ended without an answer gets a short one, and an answer that
-// broke off says at its end that it did. The same turns give the same bytes.
+// so, a turn that ended without an answer gets a short one unless a client told
+// of it, and an answer that broke off says at its end that it did. The same
+// turns give the same bytes.
 func Thread(turns []Turn) []llm.Message {
 	n := 0
 	for _, t := range turns {
@@ -29,7 +30,10 @@ func Thread(turns []Turn) []llm.Message {
 		for _, r := range t.Rounds {
 			out = append(out, messages(r)...)
 		}
-		if t.Status != agent.Running || i < len(turns)-1 {
+		switch {
+		case t.Seeded && len(t.Rounds) == 0:
+			// The person said several things in a row; nobody failed to answer.
+		case t.Status != agent.Running || i < len(turns)-1:
 			out = closed(out, t)
 		}
 	}
@@ -65,7 +69,8 @@ func closed(out []llm.Message, t Turn) []llm.Message {
 	if last.Role != llm.Assistant || len(last.Calls()) > 0 {
 		return append(out, llm.AssistantMessage(standIn(t.Status, "no answer")))
 	}
-	switch answered := strings.TrimSpace(last.Text()) != ""; {
+	made := slices.ContainsFunc(last.Parts, func(p llm.Part) bool { return p.Kind == llm.KindMedia })
+	switch answered := made || strings.TrimSpace(last.Text()) != ""; {
 	case !answered:
 		last.Parts = append(slices.Clip(last.Parts), llm.Text(standIn(t.Status, "no answer")))
 	case len(t.Rounds) > 0 && t.Rounds[len(t.Rounds)-1].Reply.Finish == llm.FinishStopped:

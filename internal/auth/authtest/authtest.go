@@ -21,6 +21,11 @@ func Run(t *testing.T, open func(t *testing.T) auth.Users) {
 		{"users", testUsers},
 		{"tokens", testTokens},
 		{"verify", testVerify},
+		{"take", testTake},
+		{"purge", testPurge},
+		{"links", testLinks},
+		{"sessions", testSessions},
+		{"the first admin", testEnsureAdmin},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,20 +104,35 @@ func testTokens(t *testing.T, s auth.Users) {
 	}
 	_, lost := token("eve", 4)
 	wantErr(t, "a token of nobody", s.AddToken(ctx, lost), auth.ErrUnknown)
-	got, err := s.Token(ctx, first.Sum)
+	got, whose, err := s.Token(ctx, first.Sum)
 	must(t, err)
 	equal(t, "token", got, first)
-	_, err = s.Token(ctx, lost.Sum)
+	equal(t, "whose", whose, ada)
+	_, _, err = s.Token(ctx, lost.Sum)
 	wantErr(t, "an unknown token", err, auth.ErrUnknown)
 	list, err := s.Tokens(ctx, "ada")
 	must(t, err)
 	equal(t, "tokens", list, []auth.Token{first, second})
 	must(t, s.RemoveToken(ctx, first.ID))
 	wantErr(t, "remove again", s.RemoveToken(ctx, first.ID), auth.ErrUnknown)
+
+	_, derived := token("ada", 5)
+	derived.Kind, derived.From = auth.KindSession, second.ID
+	must(t, s.AddToken(ctx, derived))
+	got, _, err = s.Token(ctx, derived.Sum)
+	must(t, err)
+	equal(t, "a token from another", got, derived)
+	must(t, s.RemoveToken(ctx, second.ID))
+	_, _, err = s.Token(ctx, derived.Sum)
+	wantErr(t, "a token whose source was removed", err, auth.ErrUnknown)
+	wantErr(t, "a token from one that isn't there", s.AddToken(ctx, derived), auth.ErrUnknown)
+
+	_, last := token("ada", 6)
+	must(t, s.AddToken(ctx, last))
 	must(t, s.Remove(ctx, "ada"))
-	_, err = s.Token(ctx, second.Sum)
+	_, _, err = s.Token(ctx, last.Sum)
 	wantErr(t, "the token of a removed user", err, auth.ErrUnknown)
-	_, err = s.Token(ctx, other.Sum)
+	_, _, err = s.Token(ctx, other.Sum)
 	must(t, err)
 }
 
@@ -129,13 +149,13 @@ func testVerify(t *testing.T, s auth.Users) {
 		want    auth.Principal
 		err     error
 	}{
-		{"an admin's", "ada", "", time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.Admin}, nil},
-		{"an admin's, as admin", "ada", auth.Admin, time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.Admin}, nil},
-		{"an admin's, as user", "ada", auth.User, time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.User}, nil},
-		{"an admin's, as system", "ada", auth.System, time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.User}, nil},
-		{"a user's", "bob", "", time.Time{}, auth.Principal{ID: "bob", Role: auth.User}, nil},
-		{"a user's, as admin", "bob", auth.Admin, time.Time{}, auth.Principal{ID: "bob", Role: auth.User}, nil},
-		{"not yet expired", "bob", "", now.Add(1), auth.Principal{ID: "bob", Role: auth.User}, nil},
+		{"an admin's", "ada", "", time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.Admin, Human: true}, nil},
+		{"an admin's, as admin", "ada", auth.Admin, time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.Admin, Human: true}, nil},
+		{"an admin's, as user", "ada", auth.User, time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.User, Human: true}, nil},
+		{"an admin's, as system", "ada", auth.System, time.Time{}, auth.Principal{ID: "ada", Name: "Ada L.", Role: auth.User, Human: true}, nil},
+		{"a user's", "bob", "", time.Time{}, auth.Principal{ID: "bob", Role: auth.User, Human: true}, nil},
+		{"a user's, as admin", "bob", auth.Admin, time.Time{}, auth.Principal{ID: "bob", Role: auth.User, Human: true}, nil},
+		{"not yet expired", "bob", "", now.Add(1), auth.Principal{ID: "bob", Role: auth.User, Human: true}, nil},
 		{"expired", "bob", "", now, auth.Principal{}, auth.ErrExpired},
 	} {
 		secret, k := token(c.user, 0)
@@ -143,7 +163,13 @@ func testVerify(t *testing.T, s auth.Users) {
 		must(t, s.AddToken(ctx, k))
 		got, err := auth.Verify(ctx, s, secret, now)
 		wantErr(t, c.name, err, c.err)
-		equal(t, c.name, got, c.want)
+		equal(t, c.name, got.Principal, c.want)
+		if c.err == nil {
+			equal(t, c.name, got.Token, k)
+		}
+		again, err := auth.VerifySum(ctx, s, k.Sum, now)
+		wantErr(t, c.name, err, c.err)
+		equal(t, c.name, again, got)
 		if c.err != nil && !errors.Is(err, auth.ErrDenied) {
 			t.Errorf("%s: %v is not ErrDenied", c.name, err)
 		}
@@ -152,8 +178,8 @@ func testVerify(t *testing.T, s auth.Users) {
 	known, k := token("bob", 0)
 	must(t, s.AddToken(ctx, k))
 	for _, secret := range []string{"", "goclaw_", made, known + "x", known[:len(known)-1], known[len("goclaw_"):], k.ID, string(k.Sum[:])} {
-		if p, err := auth.Verify(ctx, s, secret, now); !errors.Is(err, auth.ErrDenied) || p != (auth.Principal{}) {
-			t.Errorf("%q stands for %+v (%v)", secret, p, err)
+		if g, err := auth.Verify(ctx, s, secret, now); !errors.Is(err, auth.ErrDenied) || g != (auth.Grant{}) {
+			t.Errorf("%q stands for %+v (%v)", secret, g, err)
 		}
 	}
 	must(t, s.RemoveToken(ctx, k.ID))

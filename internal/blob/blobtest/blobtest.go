@@ -36,6 +36,8 @@ func Run(t *testing.T, open func(t *testing.T) (a, b blob.Store)) {
 		{"sweep forgets tombstones", forget},
 		{"sweep keeps the newest tombstones", boundTombstones},
 		{"drop a session", drop},
+		{"share", share},
+		{"drop what is shared", dropShared},
 		{"cancelled", cancelled},
 		{"at once", concurrent},
 	}

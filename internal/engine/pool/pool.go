@@ -1,10 +1,12 @@
 // Package pool bounds how much work runs at once. One [Pool] is shared by the
 // whole process: a fixed number of workers, a queue before them, and fair
-// shares for the sessions that compete for them.
+// shares for the people that compete for them, and for the sessions of each.
 //
 // A worker is a goroutine that is started when there is work and ends when
-// there is none, so an idle pool costs nothing. When the queue is full whoever
-// hands in work waits; nothing is dropped and nothing beyond the workers is
+// there is none, so an idle pool costs nothing. Who holds none gets one even
+// while others hold all of them, so that nobody waits for the end of other
+// people's long calls; of these there are at most as many again. When the queue
+// is full whoever hands in work waits; nothing is dropped and nothing beyond is
 // spawned. Two kinds of work stand outside: work that itself waits for other
 // work takes no worker ([Pool.Aside]), so that no depth of nesting can
 // deadlock, and code that does not come back when it is told to is left behind
@@ -17,6 +19,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +34,10 @@ var ErrClosed = errors.New("pool: closed")
 
 // Options size a pool. Zero fields take their default.
 type Options struct {
-	Workers int // tasks that run at once; 8
+	Workers int // tasks that run at once, besides one of each other person; 8
 	Queue   int // tasks that wait before whoever hands in another one waits too; 64
-	// Abandoned is how many calls of Contain may be left behind at any time;
-	// 4 for each worker.
+	// Abandoned is how many calls of Contain may be left behind at any time, a
+	// quarter of them by one owner; 4 for each worker.
 	Abandoned int
 	Log       *slog.Logger // the default logger
 }
@@ -45,14 +48,15 @@ type Pool struct {
 	workers, queue, limit int
 	log                   *slog.Logger
 
-	mu    sync.Mutex
-	lanes map[string]*lane // of the sessions that have tasks, waiting or running
-	// ready are the lanes with waiting tasks, those that waited longest for
+	mu     sync.Mutex
+	people map[string]*person // those who have tasks, waiting or running
+	// ready are the people with waiting tasks, those that waited longest for
 	// their turn first. It is empty unless all workers are busy.
-	ready   []*lane
+	ready   []*person
 	blocked []*Task // tasks without a place in the queue, oldest first
 
 	busy, queued, aside, abandoned int
+	left                           map[string]int // of abandoned, by owner
 
 	closed bool
 	ended  chan struct{} // closed when the pool is closed and nothing runs
@@ -73,19 +77,37 @@ func New(o Options) *Pool {
 	if p.log == nil {
 		p.log = slog.Default()
 	}
-	p.lanes, p.ended = map[string]*lane{}, make(chan struct{})
+	p.people, p.left, p.ended = map[string]*person{}, map[string]int{}, make(chan struct{})
 	return p
+}
+
+// Share names whose share of the pool a task takes.
+type Share struct{ Person, Session string }
+
+// person holds the sessions of one person.
+type person struct {
+	id    string
+	lanes map[string]*lane // of the sessions that have tasks, waiting or running
+	ready []*lane          // those with waiting tasks, in the order of Pool.ready
+	holding
 }
 
 // lane holds the tasks of one session.
 type lane struct {
+	person  *person
 	session string
 	tasks   []*Task // waiting, oldest first
-	busy    int     // workers that it holds
+	holding
 }
 
-// held is how much of the pool the session holds.
-func (l *lane) held() int { return l.busy + len(l.tasks) }
+// holding is how much of the pool somebody holds.
+type holding struct {
+	busy    int // workers
+	waiting int // tasks
+}
+
+func (h *holding) workers() int { return h.busy }
+func (h *holding) held() int    { return h.busy + h.waiting }
 
 // Task is work that was handed to a pool.
 type Task struct {
@@ -96,44 +118,79 @@ type Task struct {
 	place chan struct{} // closed when it has a place in the queue or a worker; nil when it had one at once
 }
 
-// Submit hands in run, which takes a worker as soon as it is its session's turn.
-// It never waits itself: when the queue is full the task has no place yet, and
-// whoever hands in more before [Task.Place] is closed breaks the bound.
+// Submit hands in run, which takes a worker as soon as it is the turn of whom
+// the share names. It never waits itself: when the queue is full the task has
+// no place yet, and whoever hands in more before [Task.Place] is closed breaks
+// the bound.
 //
-// A free worker takes the next task from the session that holds the fewest
-// workers, and among equals from the one that waited longest, so that no
-// session keeps more than its share while others wait. Tasks of one session
-// start in the order in which they were handed in.
-func (p *Pool) Submit(session string, run func()) (*Task, error) {
+// A free worker takes the next task from the person who holds the fewest
+// workers, and of theirs from the session that holds the fewest; among equals
+// from the one that waited longest. So nobody keeps more than their share while
+// others wait. Tasks of one session start in the order in which they were
+// handed in.
+func (p *Pool) Submit(of Share, run func()) (*Task, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, ErrClosed
 	}
-	l := p.lanes[session]
-	if l == nil {
-		l = &lane{session: session}
-		p.lanes[session] = l
-	}
+	l := p.lane(of)
 	t := &Task{pool: p, lane: l, run: run}
-	switch {
-	case p.busy < p.workers:
-		p.busy++
-		l.busy++
-		t.taken = true
+	if p.mayRun(l.person) {
+		p.begin(t)
 		go p.work(t)
 		return t, nil
-	case p.queued < p.queue:
+	}
+	if p.queued < p.queue {
 		p.queued++
-	default:
+	} else {
 		t.place = make(chan struct{})
 		p.blocked = append(p.blocked, t)
 	}
+	p.wait(t)
+	return t, nil
+}
+
+// lane finds or makes the lane of a share.
+func (p *Pool) lane(of Share) *lane {
+	who := p.people[of.Person]
+	if who == nil {
+		who = &person{id: of.Person, lanes: map[string]*lane{}}
+		p.people[of.Person] = who
+	}
+	l := who.lanes[of.Session]
+	if l == nil {
+		l = &lane{person: who, session: of.Session}
+		who.lanes[of.Session] = l
+	}
+	return l
+}
+
+// mayRun reports whether there is a worker for a task of who.
+func (p *Pool) mayRun(who *person) bool {
+	return p.busy < p.workers || who.busy == 0 && p.busy < 2*p.workers
+}
+
+// begin gives t a worker.
+func (p *Pool) begin(t *Task) {
+	t.taken = true
+	p.busy++
+	t.lane.busy++
+	t.lane.person.busy++
+}
+
+// wait puts t behind its session's other tasks.
+func (p *Pool) wait(t *Task) {
+	l, who := t.lane, t.lane.person
+	if len(who.ready) == 0 {
+		p.ready = append(p.ready, who)
+	}
 	if len(l.tasks) == 0 {
-		p.ready = append(p.ready, l)
+		who.ready = append(who.ready, l)
 	}
 	l.tasks = append(l.tasks, t)
-	return t, nil
+	l.waiting++
+	who.waiting++
 }
 
 // Place is closed when the task has got a place in the queue. It is nil when
@@ -149,15 +206,33 @@ func (t *Task) Cancel() bool {
 	if t.taken {
 		return false
 	}
-	i := slices.Index(l.tasks, t)
-	l.tasks = slices.Delete(l.tasks, i, i+1)
-	if len(l.tasks) == 0 {
-		i := slices.Index(p.ready, l)
-		p.ready = slices.Delete(p.ready, i, i+1)
-	}
-	p.take(t)
+	p.unwait(t)
+	t.taken = true
+	p.giveUpPlace(t)
 	p.tidy(l)
 	return true
+}
+
+// unwait takes t out of those that wait.
+func (p *Pool) unwait(t *Task) {
+	l, who := t.lane, t.lane.person
+	l.tasks = without(l.tasks, t)
+	l.waiting--
+	who.waiting--
+	if len(l.tasks) == 0 {
+		who.ready = without(who.ready, l)
+	}
+	if len(who.ready) == 0 {
+		p.ready = without(p.ready, who)
+	}
+}
+
+// without removes e from list, if it is there.
+func without[T comparable](list []T, e T) []T {
+	if i := slices.Index(list, e); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
 }
 
 // work is a worker: it runs t and then whatever is next, until nothing is.
@@ -185,45 +260,53 @@ func (p *Pool) work(t *Task) {
 func (p *Pool) next(done *Task) *Task {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.busy--
 	done.lane.busy--
+	done.lane.person.busy--
 	p.tidy(done.lane)
-	if len(p.ready) == 0 {
-		p.busy--
-		p.settle()
-		return nil
+	if len(p.ready) > 0 {
+		if who := fairest(p.ready); p.mayRun(who) {
+			return p.take(who)
+		}
 	}
-	i := p.fairest()
-	l := p.ready[i]
+	p.settle()
+	return nil
+}
+
+// take gives the next task of who a worker. Who has more, and the session which
+// has, get behind the others.
+func (p *Pool) take(who *person) *Task {
+	l := fairest(who.ready)
 	t := l.tasks[0]
-	l.tasks[0] = nil
-	l.tasks = l.tasks[1:]
-	l.busy++
-	p.ready = slices.Delete(p.ready, i, i+1)
+	p.unwait(t)
 	if len(l.tasks) > 0 {
-		p.ready = append(p.ready, l)
+		who.ready = append(without(who.ready, l), l)
 	}
-	p.take(t)
+	if len(who.ready) > 0 {
+		p.ready = append(without(p.ready, who), who)
+	}
+	p.begin(t)
+	p.giveUpPlace(t)
 	return t
 }
 
-// fairest is the index of the ready lane whose turn it is.
-func (p *Pool) fairest() int {
-	best := 0
-	for i, l := range p.ready {
-		if l.busy < p.ready[best].busy {
-			best = i
+// fairest is whose turn it is.
+func fairest[T interface{ workers() int }](ready []T) T {
+	best := ready[0]
+	for _, s := range ready {
+		if s.workers() < best.workers() {
+			best = s
 		}
-		if p.ready[best].busy == 0 {
+		if best.workers() == 0 {
 			break
 		}
 	}
 	return best
 }
 
-// take ends the waiting of t and passes its place on, to the session that holds
+// giveUpPlace passes the place of t, which waits no more, on to whoever holds
 // the least of the pool.
-func (p *Pool) take(t *Task) {
-	t.taken = true
+func (p *Pool) giveUpPlace(t *Task) {
 	if i := slices.Index(p.blocked, t); i >= 0 {
 		p.blocked = slices.Delete(p.blocked, i, i+1)
 		close(t.place)
@@ -235,7 +318,7 @@ func (p *Pool) take(t *Task) {
 	}
 	least := 0
 	for i, b := range p.blocked {
-		if b.lane.held() < p.blocked[least].lane.held() {
+		if a := p.blocked[least]; cmp.Or(cmp.Compare(b.lane.person.held(), a.lane.person.held()), cmp.Compare(b.lane.held(), a.lane.held())) < 0 {
 			least = i
 		}
 	}
@@ -243,10 +326,14 @@ func (p *Pool) take(t *Task) {
 	p.blocked = slices.Delete(p.blocked, least, least+1)
 }
 
-// tidy forgets a lane that nobody uses.
+// tidy forgets a lane that nobody uses, and its person with the last one.
 func (p *Pool) tidy(l *lane) {
-	if l.busy == 0 && len(l.tasks) == 0 {
-		delete(p.lanes, l.session)
+	if l.held() > 0 {
+		return
+	}
+	delete(l.person.lanes, l.session)
+	if len(l.person.lanes) == 0 {
+		delete(p.people, l.person.id)
 	}
 }
 
@@ -273,6 +360,9 @@ func (p *Pool) Aside(run func()) error {
 	}()
 	return nil
 }
+
+// Workers is how many tasks run at once, besides one of each other person.
+func (p *Pool) Workers() int { return p.workers }
 
 // Stats is how busy a pool is.
 type Stats struct {

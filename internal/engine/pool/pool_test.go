@@ -23,13 +23,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
+// of is the share of a session of the one person of most tests.
+func of(session string) pool.Share { return pool.Share{Person: "ada", Session: session} }
+
 // handIn gives the pool n tasks as a caller does who keeps to the bound.
-func handIn(t *testing.T, p *pool.Pool, session string, n int, run func(i int)) {
+func handIn(t *testing.T, p *pool.Pool, share pool.Share, n int, run func(i int)) {
 	t.Helper()
 	for i := range n {
-		task, err := p.Submit(session, func() { run(i) })
+		task, err := p.Submit(share, func() { run(i) })
 		if err != nil {
-			t.Errorf("hand in task %d of %s: %v", i, session, err)
+			t.Errorf("hand in task %d of %+v: %v", i, share, err)
 			return
 		}
 		if place := task.Place(); place != nil {
@@ -53,7 +56,7 @@ func TestSixteenSecondsOfWorkTakeTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.New(pool.Options{})
 		begin := time.Now()
-		handIn(t, p, "s", 16, func(int) { time.Sleep(time.Second) })
+		handIn(t, p, of("s"), 16, func(int) { time.Sleep(time.Second) })
 		closed(t, p)
 		if took := time.Since(begin); took != 2*time.Second {
 			t.Errorf("took %v", took)
@@ -65,13 +68,13 @@ func TestFullQueueMakesTheCallerWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.New(pool.Options{Workers: 2, Queue: 3})
-		handIn(t, p, "s", 5, func(int) { time.Sleep(time.Second) })
+		handIn(t, p, of("s"), 5, func(int) { time.Sleep(time.Second) })
 		if got, want := p.Stats(), (pool.Stats{Busy: 2, Queued: 3}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 		begin := time.Now()
 		var done atomic.Int32
-		handIn(t, p, "s", 200, func(int) {
+		handIn(t, p, of("s"), 200, func(int) {
 			done.Add(1)
 			time.Sleep(time.Second)
 		})
@@ -93,7 +96,7 @@ func TestNeverMoreThanTheWorkers(t *testing.T) {
 	var callers sync.WaitGroup
 	for s := range 10 {
 		callers.Go(func() {
-			handIn(t, p, fmt.Sprint(s), 50, func(int) {
+			handIn(t, p, of(fmt.Sprint(s)), 50, func(int) {
 				n := now.Add(1)
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}
@@ -114,7 +117,7 @@ func TestTasksOfASessionStartInOrder(t *testing.T) {
 	t.Parallel()
 	p := pool.New(pool.Options{Workers: 1})
 	var order []int // written by the one worker only
-	handIn(t, p, "s", 100, func(i int) { order = append(order, i) })
+	handIn(t, p, of("s"), 100, func(i int) { order = append(order, i) })
 	closed(t, p)
 	for i, got := range order {
 		if got != i {
@@ -128,7 +131,7 @@ func TestFairShares(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.New(pool.Options{})
-		go handIn(t, p, "greedy", 200, func(int) { time.Sleep(time.Second) })
+		go handIn(t, p, of("greedy"), 200, func(int) { time.Sleep(time.Second) })
 		synctest.Wait()
 		begin := time.Now()
 		var late sync.WaitGroup
@@ -136,7 +139,7 @@ func TestFairShares(t *testing.T) {
 			late.Go(func() {
 				var done sync.WaitGroup
 				done.Add(2)
-				handIn(t, p, fmt.Sprint("late", s), 2, func(int) {
+				handIn(t, p, of(fmt.Sprint("late", s)), 2, func(int) {
 					time.Sleep(time.Second)
 					done.Done()
 				})
@@ -155,6 +158,80 @@ func TestFairShares(t *testing.T) {
 	})
 }
 
+// One person's long calls, in however many sessions, hold up nobody else.
+func TestNobodyWaitsForOtherPeople(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{Workers: 4, Queue: 8})
+		release := make(chan struct{})
+		for s := range 80 {
+			go handIn(t, p, pool.Share{Person: "greedy", Session: fmt.Sprint(s)}, 2, func(int) { <-release })
+		}
+		synctest.Wait()
+		if got := p.Stats().Busy; got != 4 {
+			t.Fatalf("one person has %d workers", got)
+		}
+		begin := time.Now()
+		var others sync.WaitGroup
+		for i := range 4 {
+			others.Go(func() {
+				var done sync.WaitGroup
+				done.Add(5)
+				handIn(t, p, pool.Share{Person: fmt.Sprint("other", i), Session: "s"}, 5, func(int) {
+					time.Sleep(time.Second)
+					done.Done()
+				})
+				done.Wait()
+			})
+		}
+		synctest.Wait()
+		if got := p.Stats().Busy; got != 8 {
+			t.Errorf("%d workers are busy", got)
+		}
+		others.Wait()
+		if took := time.Since(begin); took != 5*time.Second {
+			t.Errorf("five seconds of the others' work took %v", took)
+		}
+		close(release)
+		synctest.Wait()
+		closed(t, p)
+	})
+}
+
+// Of the places in the queue, and of the workers that get free, those who hold
+// less get theirs first, whatever waits in however many sessions.
+func TestFairSharesOfPeople(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool.New(pool.Options{Workers: 2, Queue: 4})
+		var mu sync.Mutex
+		var order []string
+		work := func(share pool.Share) {
+			handIn(t, p, share, 1, func(int) {
+				time.Sleep(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, share.Person)
+			})
+		}
+		for s := range 12 {
+			go work(pool.Share{Person: "greedy", Session: fmt.Sprint(s)})
+			synctest.Wait()
+		}
+		for _, share := range []pool.Share{{Person: "b", Session: "1"}, {Person: "b", Session: "2"}, {Person: "c", Session: "1"}, {Person: "c", Session: "2"}} {
+			go work(share)
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if got := strings.Join(order[:8], " "); strings.Count(got, "b") != 2 || strings.Count(got, "c") != 2 {
+			t.Errorf("the first to end were %s", got)
+		}
+		closed(t, p)
+	})
+}
+
 func TestThousandCallsOfFiftySessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +243,7 @@ func TestThousandCallsOfFiftySessions(t *testing.T) {
 		for s := range sessions {
 			name := fmt.Sprint("s", s)
 			callers.Go(func() {
-				handIn(t, p, name, calls, func(int) {
+				handIn(t, p, of(name), calls, func(int) {
 					mu.Lock()
 					begun[name]++
 					least := calls
@@ -206,10 +283,10 @@ func TestCancelledTasksLeaveAtOnce(t *testing.T) {
 			}
 			return task
 		}
-		running := must(p.Submit("a", func() { <-release }))
-		queued := must(p.Submit("a", func() { t.Error("a cancelled task ran") }))
-		blocked := must(p.Submit("b", func() {}))
-		last := must(p.Submit("c", func() { t.Error("a cancelled task ran") }))
+		running := must(p.Submit(of("a"), func() { <-release }))
+		queued := must(p.Submit(of("a"), func() { t.Error("a cancelled task ran") }))
+		blocked := must(p.Submit(of("b"), func() {}))
+		last := must(p.Submit(of("c"), func() { t.Error("a cancelled task ran") }))
 		synctest.Wait()
 		if got, want := p.Stats(), (pool.Stats{Busy: 1, Queued: 1, Blocked: 2}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
@@ -233,7 +310,7 @@ func TestTasksThatBreakKeepTheWorkers(t *testing.T) {
 	t.Parallel()
 	p := pool.New(pool.Options{Workers: 2, Log: quiet()})
 	var ran atomic.Int32
-	handIn(t, p, "s", 30, func(i int) {
+	handIn(t, p, of("s"), 30, func(i int) {
 		switch i % 3 {
 		case 0:
 			panic("broken")
@@ -258,7 +335,7 @@ func TestAsideTakesNoWorker(t *testing.T) {
 	var nest func(depth int, done func())
 	nest = func(depth int, done func()) {
 		if depth == 0 {
-			if _, err := p.Submit("s", done); err != nil {
+			if _, err := p.Submit(of("s"), done); err != nil {
 				t.Error(err)
 			}
 			return
@@ -283,14 +360,14 @@ func TestCloseRefusesAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.New(pool.Options{Workers: 1})
 		release := make(chan struct{})
-		handIn(t, p, "s", 2, func(int) { <-release })
+		handIn(t, p, of("s"), 2, func(int) { <-release })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := p.Close(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 tasks running, 1 waiting") {
 			t.Errorf("got %v", err)
 		}
-		if _, err := p.Submit("s", func() {}); !errors.Is(err, pool.ErrClosed) {
+		if _, err := p.Submit(of("s"), func() {}); !errors.Is(err, pool.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 		if err := p.Aside(func() {}); !errors.Is(err, pool.ErrClosed) {
@@ -304,16 +381,16 @@ func TestCloseRefusesAndWaits(t *testing.T) {
 func TestContain(t *testing.T) {
 	t.Parallel()
 	p := pool.New(pool.Options{})
-	got, err := pool.Contain(t.Context(), p, 0, func() string { return "fine" })
+	got, err := pool.Contain(t.Context(), p, "owner", 0, func() string { return "fine" })
 	if got != "fine" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	_, err = pool.Contain(t.Context(), p, 0, func() string { panic("broken") })
+	_, err = pool.Contain(t.Context(), p, "owner", 0, func() string { panic("broken") })
 	var broken *pool.Panic
 	if !errors.As(err, &broken) || broken.Value != "broken" || !strings.Contains(string(broken.Stack), "TestContain") {
 		t.Errorf("got %v", err)
 	}
-	_, err = pool.Contain(t.Context(), p, 0, func() string { runtime.Goexit(); return "" })
+	_, err = pool.Contain(t.Context(), p, "owner", 0, func() string { runtime.Goexit(); return "" })
 	if !errors.Is(err, pool.ErrExited) {
 		t.Errorf("got %v", err)
 	}
@@ -323,31 +400,39 @@ func TestContain(t *testing.T) {
 func TestContainLeavesBehindWhatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := pool.New(pool.Options{Workers: 1, Abandoned: 2})
+		p := pool.New(pool.Options{Workers: 1, Abandoned: 8})
 		release := make(chan struct{})
-		limited := func(f func() int) (int, error) {
+		limited := func(owner string, f func() int) (int, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			return pool.Contain(ctx, p, 100*time.Millisecond, f)
+			return pool.Contain(ctx, p, owner, 100*time.Millisecond, f)
 		}
+		fine := func() int { return 7 }
 		begin := time.Now()
-		for range 2 {
-			if _, err := limited(func() int { <-release; return 1 }); !errors.Is(err, pool.ErrAbandoned) {
+		for i := range 8 {
+			// Whose code hangs does not take the others along.
+			if n, err := limited("sound", fine); n != 7 || err != nil {
+				t.Errorf("got %d, %v beside %d that hang", n, err, i)
+			}
+			if _, err := limited(fmt.Sprint("broken", i/2), func() int { <-release; return 1 }); !errors.Is(err, pool.ErrAbandoned) {
 				t.Errorf("got %v", err)
 			}
+			if _, err := limited(fmt.Sprint("broken", i/2), fine); i%2 == 1 && !errors.Is(err, pool.ErrExhausted) || i%2 == 0 && err != nil {
+				t.Errorf("%d: got %v", i, err)
+			}
 		}
-		if took := time.Since(begin); took != 2200*time.Millisecond {
+		if took := time.Since(begin); took != 8*1100*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
-		if _, err := limited(func() int { return 1 }); !errors.Is(err, pool.ErrExhausted) {
+		if _, err := limited("sound", fine); !errors.Is(err, pool.ErrExhausted) {
 			t.Errorf("got %v", err)
 		}
-		if n := p.Stats().Abandoned; n != 2 {
+		if n := p.Stats().Abandoned; n != 8 {
 			t.Errorf("%d left behind", n)
 		}
 		close(release)
 		synctest.Wait()
-		if n, err := limited(func() int { return 7 }); n != 7 || err != nil {
+		if n, err := limited("broken0", fine); n != 7 || err != nil {
 			t.Errorf("got %d, %v once they had ended", n, err)
 		}
 		closed(t, p)
@@ -360,7 +445,7 @@ func TestContainTakesWhatComesWithinGrace(t *testing.T) {
 		p := pool.New(pool.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		n, err := pool.Contain(ctx, p, 100*time.Millisecond, func() int {
+		n, err := pool.Contain(ctx, p, "owner", 100*time.Millisecond, func() int {
 			<-ctx.Done()
 			time.Sleep(50 * time.Millisecond)
 			return 7
@@ -378,7 +463,7 @@ func BenchmarkSubmit(b *testing.B) {
 			p := pool.New(pool.Options{Workers: workers})
 			b.ReportAllocs()
 			for b.Loop() {
-				t, err := p.Submit("s", func() {})
+				t, err := p.Submit(of("s"), func() {})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -405,7 +490,7 @@ func BenchmarkSessions(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				t, err := p.Submit(names[i%n], func() {})
+				t, err := p.Submit(of(names[i%n]), func() {})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -424,7 +509,7 @@ func BenchmarkContain(b *testing.B) {
 	p := pool.New(pool.Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := pool.Contain(b.Context(), p, 0, func() int { return 1 }); err != nil {
+		if _, err := pool.Contain(b.Context(), p, "owner", 0, func() int { return 1 }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -469,6 +469,12 @@ func TestRowsReadOn(t *testing.T) {
 	if _, err := readFrom(t.Context(), text, testRoom, ReadArgs{Mode: "rows", Columns: []any{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "id, name, tags") {
 		t.Errorf("an unknown column: %v, want an error that lists the columns", err)
 	}
+	for _, odd := range []any{map[string]any{"name": "a"}, []any{"a"}, true, nil} {
+		_, err := readFrom(t.Context(), "name;amount\na;5\nb;7\n", testRoom, ReadArgs{Mode: "rows", Columns: []any{odd}})
+		if err == nil || !strings.Contains(err.Error(), "names or numbers from 1") {
+			t.Errorf("a column that is %v: %v", odd, err)
+		}
+	}
 	quoted := mustRead(t, previews()["csv_quoted"], ReadArgs{Mode: "rows", From: 900})
 	if !strings.Contains(quoted, "900 records") || !strings.Contains(quoted, "1,\"line one\nline two\"") {
 		t.Errorf("record 900 with a line break: %s", quoted)

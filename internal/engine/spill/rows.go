@@ -161,6 +161,8 @@ func pickColumns(wanted []any, names []string) ([]int, error) {
 			i = columnIndex(w.String(), names)
 		case float64:
 			i = columnIndex(strconv.Itoa(int(w)), names)
+		default:
+			return nil, fmt.Errorf("columns are names or numbers from 1; they are: %s", columnList(names, 1000))
 		}
 		if i < 0 {
 			return nil, fmt.Errorf("there is no column %v; the columns are: %s", w, columnList(names, 1000))

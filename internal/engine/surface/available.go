@@ -22,8 +22,8 @@ func available(f *Facts, e *tool.Entry) *tool.Removal {
 	return nil
 }
 
-// bound are the tools that factories made for one run, by registered entry.
-type bound map[*tool.Entry]*tool.Entry
+// bound are the tools that factories made for one run, by name.
+type bound map[string]tool.Tool
 
 // bind asks the factories of the catalog, as far as the run's cap reaches,
 // for the tools of this run.
@@ -44,9 +44,7 @@ func (d *Decider) bind(g *generation, s tool.Scope, t llm.Target) (bound, []Decl
 			declined = append(declined, Declined{e.Def.Name, reason})
 			continue
 		}
-		own := *e
-		own.Tool = made
-		tools[e] = &own
+		tools[e.Def.Name] = made
 	}
 	return tools, declined
 }
@@ -72,8 +70,10 @@ func (dec *Decision) with(tools bound) *Decision {
 	out := *dec
 	out.Permitted = make([]*tool.Entry, len(dec.Permitted))
 	for i, e := range dec.Permitted {
-		if own := tools[e]; own != nil {
-			e = own
+		if made := tools[e.Def.Name]; made != nil {
+			own := *e
+			own.Tool = made
+			e = &own
 		}
 		out.Permitted[i] = e
 	}

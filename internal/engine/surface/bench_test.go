@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/lib/source"
+	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -39,6 +41,13 @@ func policies() surface.Policies {
 	}
 }
 
+// deciding shows tools to a provider that takes some of their schemas' keywords.
+func deciding() *surface.Decider {
+	d := surface.New(policies(), nil)
+	d.SetDialects(func(llm.Target) *jsonschema.Dialect { return plainSpeaker })
+	return d
+}
+
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{25, 1000} {
 		cat := large(b, n)
@@ -46,18 +55,18 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(fmt.Sprintf("cold/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				surface.New(policies(), nil).Decide(cat, scope, model)
+				deciding().Decide(cat, scope, model)
 			}
 		})
 		b.Run(fmt.Sprintf("new facts/%d", n), func(b *testing.B) {
-			d := surface.New(policies(), nil)
+			d := deciding()
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				d.Decide(cat, tool.NewScope(tool.Facts{Caller: user, Origin: tool.Origin(fmt.Sprint(i))}), model)
 			}
 		})
 		b.Run(fmt.Sprintf("cached/%d", n), func(b *testing.B) {
-			d := surface.New(policies(), nil)
+			d := deciding()
 			b.ReportAllocs()
 			for b.Loop() {
 				d.Decide(cat, scope, model)

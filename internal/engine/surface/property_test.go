@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -130,7 +131,7 @@ func TestListsNeverWiden(t *testing.T) {
 				continue
 			}
 			named := e.Def.Optional && slices.ContainsFunc(added, func(a source.Text) bool {
-				return a.Value == e.Def.Name || a.Value == "plugin:p" || a.Value == "mcp:m"
+				return strings.EqualFold(a.Value, e.Def.Name) || a.Value == "plugin:p" || a.Value == "mcp:m"
 			})
 			if !named {
 				t.Fatalf("%s came in: before %v, after %v", e.Def.Name, tool.Names(before.Permitted), tool.Names(after.Permitted))

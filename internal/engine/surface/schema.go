@@ -1,90 +1,108 @@
 package surface
 
 import (
-	"encoding/json"
-	"fmt"
-	"iter"
+	"errors"
 
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
+	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-// schema removes tools whose parameters no provider could take: the schema of a
-// call's arguments is an object at its top, and not a choice between several.
-// What a provider can't take deeper in a schema its own package rewrites.
-func schema(_ *Facts, e *tool.Entry) *tool.Removal {
-	problem := schemaProblem(e.Def.Parameters)
-	if problem == "" {
+// schema removes tools whose parameters can't be said in what the model's
+// provider takes of JSON Schema: one of them would make it refuse the request.
+func schema(f *Facts, e *tool.Entry) *tool.Removal {
+	if f.fits == nil {
 		return nil
 	}
-	return &tool.Removal{
-		Rule:   "object",
-		Reason: "its parameter schema can't be shown to a model: " + problem,
-		Fix:    "ask whoever made " + e.Def.Name + " for a schema that is one object",
+	if r := f.fits.of(e).removal; r != nil {
+		own := *r
+		return &own
 	}
+	return nil
 }
 
-// schemaProblem says why params can't stand in a request, or nothing.
-func schemaProblem(params json.RawMessage) string {
-	kind := "nothing"
-	for word, value := range members(params) {
-		switch string(word) {
-		case "type":
-			kind = string(value)
-		case "anyOf", "oneOf", "allOf", "enum", "const", "not", "$ref":
-			return fmt.Sprintf("%q stands at its top", word)
-		}
-	}
-	if kind != `"object"` {
-		return fmt.Sprintf(`its type is %s, not "object"`, kind)
-	}
-	return ""
+// fits is how the tools of a catalog are shown to one provider, as far as
+// somebody asked.
+type fits struct {
+	dialect *jsonschema.Dialect
+	known   map[*tool.Entry]fit
 }
 
-// members walks the members of an object in canonical form, which is valid and
-// has no white space; anything else has none. Keys are as they are written,
-// without their quotes. Every decision looks at every schema, so this doesn't
-// allocate.
-func members(obj json.RawMessage) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		if len(obj) < 2 || obj[0] != '{' {
-			return
-		}
-		for at := 1; at < len(obj) && obj[at] == '"'; at++ {
-			colon := skip(obj, at)
-			end := skip(obj, colon+1)
-			if !yield(obj[at+1:colon-1], obj[colon+1:end]) {
-				return
-			}
-			at = end
-		}
-	}
+// fit is how one tool is shown.
+type fit struct {
+	entry   *tool.Entry // the registered one when nothing had to change
+	removal *tool.Removal
 }
 
-// skip returns where the value that begins at at ends.
-func skip(raw []byte, at int) int {
-	depth := 0
-	for ; at < len(raw); at++ {
-		switch raw[at] {
-		case '"':
-			for at++; at < len(raw) && raw[at] != '"'; at++ {
-				if raw[at] == '\\' {
-					at++
-				}
-			}
-			if depth == 0 {
-				return at + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth <= 0 {
-				return at + depth + 1 // a bracket that isn't ours ends what stands before it
-			}
-		case ',':
-			if depth == 0 {
-				return at
-			}
+// fitsFor is what is known of the provider of t. The caller holds d.mu.
+func (d *Decider) fitsFor(g *generation, t llm.Target) *fits {
+	if d.dialects == nil || t == (llm.Target{}) {
+		return nil
+	}
+	dialect := d.dialects(t)
+	if dialect == nil {
+		return nil
+	}
+	f := g.fits[dialect]
+	if f == nil {
+		f = &fits{dialect: dialect, known: make(map[*tool.Entry]fit, len(g.catalog.Entries))}
+		g.fits[dialect] = f
+	}
+	return f
+}
+
+// shown is e as the model's provider takes it. It has not been removed.
+func (f *Facts) shown(e *tool.Entry) *tool.Entry {
+	if f.fits == nil {
+		return e
+	}
+	return f.fits.of(e).entry
+}
+
+func (f *fits) of(e *tool.Entry) fit {
+	known, ok := f.known[e]
+	if !ok {
+		known = f.make(e)
+		f.known[e] = known
+	}
+	return known
+}
+
+func (f *fits) make(e *tool.Entry) fit {
+	p, err := f.dialect.Project(e.Spec.Parameters)
+	if err != nil {
+		return fit{removal: unfit(f.dialect, e, err)}
+	}
+	if len(p.Changes) == 0 && p.Remark == "" && len(p.Parameters) == len(e.Spec.Parameters) {
+		return fit{entry: e}
+	}
+	own := *e
+	own.Spec.Parameters = p.Parameters
+	own.Changes = make([]string, len(p.Changes))
+	for i, c := range p.Changes {
+		own.Changes[i] = f.dialect.Name + ": " + c
+	}
+	if p.Remark != "" {
+		if own.Spec.Description != "" {
+			own.Spec.Description += "\n\n"
+		}
+		own.Spec.Description += p.Remark
+	}
+	return fit{entry: &own}
+}
+
+func unfit(d *jsonschema.Dialect, e *tool.Entry, err error) *tool.Removal {
+	r := &tool.Removal{
+		Rule:   d.Name,
+		Reason: "its parameter schema can't be shown to " + d.Name + ": " + err.Error(),
+		Fix:    "ask whoever made " + e.Def.Name + " for a schema without that, or use another provider",
+	}
+	var u *jsonschema.UnfitError
+	if errors.As(err, &u) {
+		r.Rule += "/" + u.Rule
+		if u.Fix != "" {
+			r.Fix = u.Fix + ", or use another provider"
 		}
 	}
-	return at
+	return r
 }

@@ -2,7 +2,8 @@
 // The decision is a list of layers ([Layers]), each a pure function that looks
 // at the [Facts] of the run and at one tool and lets it pass or removes it.
 // A layer has no way to add a tool, and what it removes it must explain, so
-// that explaining is a by-product of deciding and can't drift from it.
+// that explaining is a by-product of deciding and can't drift from it. What is
+// permitted is shown as the provider of the request takes it.
 //
 // A [Decider] belongs to one agent and lives as long as it. It compiles the
 // agent's policies for the catalog it meets and remembers its decisions; both
@@ -22,6 +23,7 @@ import (
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -48,6 +50,7 @@ type Facts struct {
 	Declined []Declined // by factories, ordered by tool
 
 	rules []*rule // the policies that apply to this run, in their order
+	fits  *fits   // how tools are shown to the model's provider; nil as they are
 }
 
 // Declined is a tool that its factory did not make for this run.
@@ -76,6 +79,7 @@ type Decider struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
+	dialects Dialects
 	policies Policies
 	now      *generation // nil until the first decision under these policies
 }
@@ -90,6 +94,7 @@ type generation struct {
 	factories []*tool.Entry
 	rules     []*rule
 	decisions map[key]*Decision
+	fits      map[*jsonschema.Dialect]*fits
 }
 
 // New makes a decider. log is told of factories that break; nil is the default
@@ -106,6 +111,18 @@ func (d *Decider) SetPolicies(p Policies) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.policies, d.now = p, nil
+}
+
+// Dialects tells what the provider of a target takes of JSON Schema, nil when it
+// takes anything.
+type Dialects func(llm.Target) *jsonschema.Dialect
+
+// SetDialects has tools shown as each target's provider takes them. Without, they
+// are shown as they are. Decisions made before stay as they are.
+func (d *Decider) SetDialects(of Dialects) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dialects, d.now = of, nil
 }
 
 // Decide runs the tools of cat through the layers, for a run of scope s that
@@ -136,6 +153,7 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 				f.rules = append(f.rules, r)
 			}
 		}
+		f.fits = d.fitsFor(g, t)
 		dec = judge(cat, &f)
 		if len(g.decisions) >= maxRemembered {
 			clear(g.decisions)
@@ -150,7 +168,9 @@ func (d *Decider) generation(cat *tool.Catalog) *generation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now == nil || d.now.catalog != cat {
-		g := &generation{catalog: cat, rules: d.policies.compile(cat), decisions: map[key]*Decision{}}
+		g := &generation{
+			catalog: cat, rules: d.policies.compile(cat), decisions: map[key]*Decision{}, fits: map[*jsonschema.Dialect]*fits{},
+		}
 		for _, e := range cat.Entries {
 			if _, ok := e.Tool.(tool.Binder); ok {
 				g.factories = append(g.factories, e)
@@ -170,7 +190,7 @@ func judge(cat *tool.Catalog, f *Facts) *Decision {
 			last := &dec.Removed[len(dec.Removed)-1]
 			last.Tool, last.Layer = e.Def.Name, layer
 		} else {
-			dec.Permitted = append(dec.Permitted, e)
+			dec.Permitted = append(dec.Permitted, f.shown(e))
 		}
 	}
 	return dec

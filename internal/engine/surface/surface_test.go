@@ -347,30 +347,6 @@ func TestWithheldIsWhatTheRoleKeepsAway(t *testing.T) {
 	}
 }
 
-func TestSchemaLayer(t *testing.T) {
-	t.Parallel()
-	for schema, fine := range map[string]bool{
-		`{"type":"object"}`: true,
-		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]}}}`:    true,
-		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`: true,
-		`{"anyOf":[{"type":"object"},{"type":"object"}]}`:                       false,
-		`{"type":"object","oneOf":[{}]}`:                                        false,
-		`{"type":"array"}`:                                                      false,
-		`{"type":["object","null"]}`:                                            false,
-		`{}`:                                                                    false,
-		`true`:                                                                  false,
-	} {
-		r := tool.NewRegistry()
-		if notes := r.Add(family, &fake{tool.Definition{Name: "odd", Parameters: json.RawMessage(schema)}}); len(notes) > 0 {
-			t.Fatalf("%s: %+v", schema, notes)
-		}
-		dec := surface.New(surface.Policies{}, nil).Decide(r.Catalog(), tool.NewScope(tool.Facts{Caller: admin}), model)
-		if got := len(dec.Permitted) == 1; got != fine {
-			t.Errorf("%s: permitted %v, %+v", schema, got, dec.Removed)
-		}
-	}
-}
-
 func TestFactories(t *testing.T) {
 	t.Parallel()
 	var asked []string

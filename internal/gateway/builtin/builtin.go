@@ -11,7 +11,10 @@ import (
 
 	"github.com/goclaw/goclaw/internal/guard/workspace"
 	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/provider/anthropic"
 	"github.com/goclaw/goclaw/internal/provider/demo"
+	"github.com/goclaw/goclaw/internal/provider/gemini"
+	"github.com/goclaw/goclaw/internal/provider/ollama"
 	"github.com/goclaw/goclaw/internal/provider/openai"
 	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/internal/tools/files"
@@ -20,10 +23,13 @@ import (
 )
 
 // Vendors are the wires by which models are reached.
-func Vendors() map[string]provider.Open {
-	return map[string]provider.Open{
-		"openai": openai.Open,
-		"demo":   demo.Open,
+func Vendors() map[string]provider.Vendor {
+	return map[string]provider.Vendor{
+		"openai":    {Open: openai.Open},
+		"anthropic": {Open: anthropic.Open},
+		"gemini":    {Open: gemini.Open},
+		"ollama":    {Open: ollama.Open},
+		"demo":      {Open: demo.Open},
 	}
 }
 

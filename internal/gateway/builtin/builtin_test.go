@@ -1,33 +1,36 @@
 package builtin_test
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
-// What the configuration calls "not in this version" is what has no wire here.
-func TestProvidersWithoutAWireAreSaidToBeMissing(t *testing.T) {
+// Every provider that GoClaw knows by name can be reached.
+func TestEveryProviderHasAWire(t *testing.T) {
 	t.Parallel()
 	vendors := builtin.Vendors()
-	c, err := config.Parse(config.Options{Home: "/home"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, b := range provider.Builtins {
-		if b.Name == provider.Compatible {
-			continue
-		}
 		here := false
 		for _, w := range b.Wires {
-			here = here || vendors[w.Vendor] != nil
+			here = here || vendors[w.Vendor].Open != nil
 		}
-		_, err := c.Target(b.Name + "/some-model")
-		if missing := err != nil && strings.Contains(err.Error(), "not in this version"); missing == here {
-			t.Errorf("%s: a wire is here: %v, the configuration says %v", b.Name, here, err)
+		if !here {
+			t.Errorf("%s has no wire", b.Name)
+		}
+	}
+}
+
+// Who reads a schema is known for every vendor of the build.
+func TestEveryVendorHasADialectAndARuleOfNames(t *testing.T) {
+	t.Parallel()
+	for name := range builtin.Vendors() {
+		if _, ok := provider.Dialects[name]; !ok {
+			t.Errorf("%s is not in provider.Dialects", name)
+		}
+		if provider.Names[name] == nil && name != "demo" {
+			t.Errorf("%s is not in provider.Names", name)
 		}
 	}
 }

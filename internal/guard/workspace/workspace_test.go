@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -139,7 +138,7 @@ func TestOpenRefuses(t *testing.T) {
 		"back": "-> ../ws/plain.txt", "wsup": "-> {WS}/../outside/secret.txt",
 		"hop": "-> outdir/../outside/secret.txt",
 	})
-	if err := syscall.Mkfifo(filepath.Join(b.dir, "pipe"), 0o644); err != nil {
+	if err := mkfifo(filepath.Join(b.dir, "pipe")); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("unix", filepath.Join(b.dir, "socket"))
@@ -379,7 +378,7 @@ func TestPipeInPlaceOfFolder(t *testing.T) {
 			default:
 			}
 			os.Rename(name, aside)
-			syscall.Mkfifo(name, 0o644)
+			mkfifo(name)
 			os.Remove(name)
 			os.Rename(aside, name)
 		}

@@ -303,11 +303,16 @@ func (g *guarding) function(t *gojq.Term) {
 		before("_ok_order")
 	case orderBy:
 		if len(f.Args) == 1 { // sort_by(f) is _sort_by(map([f]))
-			keys := pipe(call("map", list(f.Args[0])), call("_ok_order"))
+			// What map is defined as stands here: the query may have a map of its own.
+			keys := pipe(list(pipe(each(), list(f.Args[0]))), call("_ok_order"))
 			replace(t, pipe(call("_ok_outer"), call("_"+f.Name, keys)))
 		}
 	case adding:
 		if len(f.Args) == 1 { // add(f) is [f] | add
+			if slices.Contains(g.defined, arity("add", 0)) {
+				g.fail("add(f) beside an add of one's own: name yours otherwise")
+				return
+			}
 			replace(t, pipe(list(f.Args[0]), pipe(call("_ok_total"), call("add"))))
 			return
 		}
@@ -437,6 +442,11 @@ func paren(q *gojq.Query) *gojq.Query {
 
 func call(name string, args ...*gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
+}
+
+// each is .[].
+func each() *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: []*gojq.Suffix{{Iter: true}}}}
 }
 
 func identity() *gojq.Query {

@@ -30,30 +30,38 @@ const (
 // owner of the tool checks its own arguments. In "patternProperties" it is an
 // error, since the meaning of other keywords hangs on it.
 //
+// "nullable": true, which OpenAPI has in place of the type null, adds it to the
+// types.
+//
 // A schema is at most 256 KiB with 10,000 subschemas. Errors name the place as
 // a JSON pointer.
 func Compile(raw []byte) (*Schema, error) {
-	if len(raw) > maxSchemaBytes {
-		return nil, fmt.Errorf("compile schema: it has %d bytes, the limit is %d", len(raw), maxSchemaBytes)
-	}
-	doc, err := Decode(raw)
+	c, root, err := read(raw)
 	if err != nil {
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}
-	c := compiler{doc: doc, refs: bytes.Contains(raw, []byte(`ef"`))}
+	c.narrow()
+	return &Schema{root: root, tracks: c.tracks}, nil
+}
+
+// read compiles a schema and resolves its references.
+func read(raw []byte) (*compiler, *node, error) {
+	if len(raw) > maxSchemaBytes {
+		return nil, nil, fmt.Errorf("it has %d bytes, the limit is %d", len(raw), maxSchemaBytes)
+	}
+	doc, err := Decode(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &compiler{doc: doc, refs: bytes.Contains(raw, []byte(`ef"`))}
 	if c.refs {
 		c.nodes = map[string]*node{}
 	}
-	s := &Schema{}
-	if s.root, err = c.compile(doc, place{}); err != nil {
-		return nil, fmt.Errorf("compile schema: %w", err)
+	root, err := c.compile(doc, place{})
+	if err == nil {
+		err = c.resolve()
 	}
-	if err := c.resolve(); err != nil {
-		return nil, fmt.Errorf("compile schema: %w", err)
-	}
-	c.narrow()
-	s.tracks = c.tracks
-	return s, nil
+	return c, root, err
 }
 
 type compiler struct {
@@ -66,6 +74,7 @@ type compiler struct {
 	anchors map[string]string // "base#anchor" to JSON pointer
 	ids     map[string]string // base to JSON pointer
 	pending []reference
+	links   []link
 }
 
 // compile gives the node of the subschema v at a place, the same one for the
@@ -188,6 +197,9 @@ func (o *object) values() error {
 		}
 	default:
 		return o.wrong("type", "a type name or a list of them")
+	}
+	if o.v["nullable"] == true && o.n.types != 0 {
+		o.n.types |= kindNull
 	}
 	if v, ok := o.v["enum"]; ok {
 		if o.n.enum, ok = v.([]any); !ok {

@@ -30,7 +30,17 @@ type reference struct {
 	from    *node
 	to      string
 	at      place
-	dynamic bool
+	keyword string
+}
+
+// dynamic reports whether what is referred to can depend on who refers.
+func (r reference) dynamic() bool { return r.keyword != "$ref" }
+
+// A link is a reference that was resolved: what the keyword at a place refers
+// to, both as JSON pointers.
+type link struct {
+	ptr, keyword, target string
+	old                  bool // draft-07: it hides what stands beside it
 }
 
 // identify notes under which names the object can be referred to.
@@ -98,12 +108,12 @@ func (o *object) refs() error {
 		}
 		if keyword == "$ref" && o.at.old {
 			o.hidden = true
-			o.c.pending = append(o.c.pending, reference{from: o.n, to: to, at: o.at})
+			o.c.pending = append(o.c.pending, reference{from: o.n, to: to, at: o.at, keyword: keyword})
 			break
 		}
 		from := o.c.node()
 		o.n.all = append(o.n.all, from)
-		o.c.pending = append(o.c.pending, reference{from, to, o.at, keyword != "$ref"})
+		o.c.pending = append(o.c.pending, reference{from, to, o.at, keyword})
 	}
 	// Definitions are compiled where they stand, so that their anchors are
 	// known and a broken one is found although nothing refers to it yet.
@@ -121,7 +131,7 @@ func (c *compiler) resolve() error {
 	for len(c.pending) > 0 {
 		r := c.pending[0]
 		c.pending = c.pending[1:]
-		if r.dynamic && c.embeds() {
+		if r.dynamic() && c.embeds() {
 			return r.at.errorf("a dynamic reference in a schema that embeds others is not supported")
 		}
 		base, fragment, _ := strings.Cut(join(r.at.base, r.to), "#")
@@ -148,6 +158,7 @@ func (c *compiler) resolve() error {
 		if r.from.ref, err = c.compile(v, at); err != nil {
 			return err
 		}
+		c.links = append(c.links, link{ptr: r.at.ptr, keyword: r.keyword, target: at.ptr, old: r.at.old})
 	}
 	return nil
 }

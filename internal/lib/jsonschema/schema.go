@@ -1,6 +1,7 @@
 // Package jsonschema is what GoClaw knows about JSON Schema: it infers the
 // schema of a tool's input from a Go struct ([For]), compiles schemas from
-// anywhere ([Compile]), repairs what a model sent where no doubt is left
+// anywhere ([Compile]), writes them in what a provider takes
+// ([Dialect.Project]), repairs what a model sent where no doubt is left
 // ([Schema.Repair]) and reports everything that is wrong with it in words made
 // for a model ([Schema.Validate]).
 //
@@ -13,9 +14,10 @@
 // 4 ms and 1.7 MB, and can't be stopped inside a schema made to explode; the
 // tests hold it against that library.
 //
-// A [Schema] never changes after Compile and may be used by many goroutines.
-// Nothing here has to be closed. Start reading at Compile, then visit in
-// validate.go.
+// A [Schema] never changes after Compile and may be used by many goroutines, and
+// so may a [Dialect], which remembers what it projected. Nothing here has to be
+// closed. Start reading at Compile, then visit in validate.go; for projections
+// at Dialect, then rewrite in rewrite.go.
 package jsonschema
 
 import (

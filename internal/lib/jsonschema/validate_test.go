@@ -1,12 +1,8 @@
 package jsonschema
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-
-	oracle "github.com/santhosh-tekuri/jsonschema/v6"
-	"pgregory.net/rapid"
 )
 
 func TestFaultsReadWell(t *testing.T) {
@@ -104,122 +100,4 @@ func TestValidateTakesGoNumbers(t *testing.T) {
 	if faults := s.Validate([]any{make(chan int)}); len(faults) == 0 {
 		t.Error("accepted a channel")
 	}
-}
-
-// generator draws schemas and values over few names, so that they often meet.
-type generator struct{ t *rapid.T }
-
-func (g generator) pick(of ...string) string { return rapid.SampledFrom(of).Draw(g.t, "pick") }
-
-func (g generator) value(depth int) string {
-	kinds := 7
-	if depth <= 0 {
-		kinds = 5
-	}
-	switch rapid.IntRange(0, kinds-1).Draw(g.t, "kind") {
-	case 0:
-		return g.pick("null", "true", "false")
-	case 1:
-		return g.pick("0", "1", "2", "3", "-1", "1.0", "2.5", "1e1", "10", "0.1", "123456789012345678901234567890")
-	case 2, 3:
-		return g.pick(`""`, `"a"`, `"b"`, `"ab"`, `"1"`, `"é"`)
-	case 4:
-		return g.pick("[]", "{}")
-	case 5:
-		var items []string
-		for range rapid.IntRange(0, 3).Draw(g.t, "items") {
-			items = append(items, g.value(depth-1))
-		}
-		return "[" + strings.Join(items, ",") + "]"
-	default:
-		return g.members(func() string { return g.value(depth - 1) })
-	}
-}
-
-func (g generator) members(value func() string) string {
-	var members []string
-	for _, name := range []string{"a", "b", "ab"} {
-		if rapid.Bool().Draw(g.t, name) {
-			members = append(members, fmt.Sprintf("%q:%s", name, value()))
-		}
-	}
-	return "{" + strings.Join(members, ",") + "}"
-}
-
-func (g generator) schema(depth int) string {
-	if depth <= 0 {
-		return g.pick("true", "false", `{}`, `{"type":"string"}`, `{"type":"integer"}`, `{"type":["number","null"]}`,
-			`{"type":"boolean"}`, `{"const":1}`, `{"enum":["a",1,null,[],{}]}`, `{"$ref":"#"}`, `{"$ref":"#/$defs/d"}`)
-	}
-	sub := func() string { return g.schema(depth - 1) }
-	list := func() string { return "[" + sub() + "," + sub() + "]" }
-	keywords := map[string]func() string{
-		"type": func() string {
-			return g.pick(`"object"`, `"array"`, `"string"`, `"number"`, `["object","integer"]`, `["array","string"]`)
-		},
-		"const":   func() string { return g.value(1) },
-		"enum":    func() string { return "[" + g.value(1) + "," + g.value(1) + "]" },
-		"minimum": func() string { return g.pick("1", "1.5") },
-		"maximum": func() string { return g.pick("2", "2.5") },
-		"multipleOf": func() string {
-			return g.pick("2", "0.1", "1.5")
-		},
-		"exclusiveMinimum": func() string { return "1" }, "exclusiveMaximum": func() string { return "2" },
-		"minLength": func() string { return "1" }, "maxLength": func() string { return "1" },
-		"pattern":  func() string { return g.pick(`"^a"`, `"b$"`) },
-		"minItems": func() string { return "1" }, "maxItems": func() string { return "2" },
-		"uniqueItems": func() string { return g.pick("true", "false") },
-		"prefixItems": list, "items": sub, "contains": sub,
-		"minContains": func() string { return g.pick("0", "2") }, "maxContains": func() string { return "1" },
-		"properties":            func() string { return g.members(sub) },
-		"patternProperties":     func() string { return `{"^a":` + sub() + `,"b":` + sub() + `}` },
-		"additionalProperties":  sub,
-		"unevaluatedProperties": sub,
-		"unevaluatedItems":      sub,
-		"propertyNames":         func() string { return g.pick(`{"maxLength":1}`, `{"pattern":"a"}`, sub()) },
-		"required":              func() string { return g.pick(`[]`, `["a"]`, `["b","ab"]`) },
-		"dependentRequired":     func() string { return `{"a":["b"]}` },
-		"dependentSchemas":      func() string { return `{"a":` + sub() + `}` },
-		"minProperties":         func() string { return "1" }, "maxProperties": func() string { return "1" },
-		"allOf": list, "anyOf": list, "oneOf": list, "not": sub, "if": sub, "then": sub, "else": sub,
-		"$ref": func() string { return `"#/$defs/d"` },
-	}
-	var parts []string
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(sortedKeys(keywords)), 1, 4, rapid.ID).Draw(g.t, "keywords") {
-		parts = append(parts, fmt.Sprintf("%q:%s", name, keywords[name]()))
-	}
-	return "{" + strings.Join(parts, ",") + "}"
-}
-
-// The verdict on any schema and value is that of an independent validator.
-func TestAgreesWithAnotherValidator(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		g := generator{t}
-		raw := `{"$defs":{"d":` + g.schema(1) + `},"allOf":[` + g.schema(3) + `]}`
-		mine := mustCompile(t, raw)
-		doc, err := oracle.UnmarshalJSON(strings.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := oracle.NewCompiler()
-		if err := c.AddResource("mem:///schema", doc); err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := c.Compile("mem:///schema")
-		if err != nil {
-			t.Fatalf("%s: %v", raw, err)
-		}
-		for range 4 {
-			value := g.value(3)
-			v := mustDecode(t, value)
-			faults, verdict := mine.Validate(v), theirs.Validate(v)
-			if verdict != nil && strings.Contains(verdict.Error(), "reference cycle") || len(faults) == 1 && strings.Contains(faults[0].Message, "nested too deep") {
-				continue // a schema without meaning, refused by each in its own way
-			}
-			if (faults == nil) != (verdict == nil) {
-				t.Fatalf("schema %s\nvalue %s\nhere  %v\nthere %v", raw, value, faults, verdict)
-			}
-		}
-	})
 }

@@ -9,7 +9,9 @@ package llmtest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +28,7 @@ type Make func(t *testing.T) (llm.Model, llm.Request)
 type Suite struct {
 	Text  Make // is answered with text in several pieces, as often as it is asked
 	Calls Make // is answered with at least two calls
+	Named Make // is answered with a call of calendar_list
 	Fails Make // is answered with a failure
 	Hangs Make // is never answered
 }
@@ -48,6 +51,7 @@ func Run(t *testing.T, s Suite) {
 	run("leaving", s.Text, leaving)
 	run("stopped before", s.Text, stoppedBefore)
 	run("calls", s.Calls, calls)
+	run("names", s.Named, named)
 	run("a failure", s.Fails, failure)
 	run("stopped", s.Hangs, stopped)
 }
@@ -68,6 +72,10 @@ func answer(ctx context.Context, t *testing.T, m llm.Model, req llm.Request) (ev
 			}
 		case e.Type == llm.EventText, e.Type == llm.EventReasoning, e.Type == llm.EventCall:
 			events = append(events, e)
+		case e.Type == llm.EventUsage:
+			if e.Usage == nil {
+				t.Error("an event of usage without any")
+			}
 		default:
 			t.Errorf("an event that is not a model's: %+v", e)
 		}
@@ -163,6 +171,33 @@ func calls(t *testing.T, m llm.Model, req llm.Request) {
 	for i, c := range got {
 		if c.Name == "" || c.Cut || !seen[i] {
 			t.Errorf("call %d: %+v, announced: %v", i, c, seen[i])
+		}
+	}
+}
+
+// named gives a tool, and a call in the history, a name that no vendor takes:
+// the server refuses it unless it goes by another one, by which it comes back.
+func named(t *testing.T, m llm.Model, req llm.Request) {
+	const name = "calendar list"
+	call := llm.ToolCall{ID: "call_1", Name: name, Arguments: "{}"}
+	req.Tools = []llm.ToolSpec{{Name: name, Description: "Lists.", Parameters: json.RawMessage(`{"properties":{},"type":"object"}`)}}
+	req.Messages = append(slices.Clip(req.Messages),
+		llm.Message{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.KindCall, Call: &call}}},
+		llm.Message{Role: llm.Results, Parts: []llm.Part{{Kind: llm.KindResult, Result: &llm.ToolResult{
+			CallID: call.ID, Name: name, Content: []llm.Part{llm.Text("Nothing.")},
+		}}}},
+	)
+	events, reply, err := answer(t.Context(), t, m, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := reply.Message.Calls()
+	if len(got) != 1 || got[0].Name != name {
+		t.Fatalf("the reply calls %+v", got)
+	}
+	for _, e := range events {
+		if e.Type == llm.EventCall && e.Text != "" && e.Text != name {
+			t.Errorf("announced as %q", e.Text)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,7 +133,7 @@ func read(req llm.Request) turn {
 	}
 	last := -1
 	for i, m := range req.Messages {
-		if m.Role == llm.User && strings.TrimSpace(m.Text()) != "" {
+		if m.Role == llm.User && spoken(m) {
 			t.first = last < 0
 			last = i
 		}
@@ -154,6 +155,13 @@ func read(req llm.Request) turn {
 		}
 	}
 	return t
+}
+
+// spoken reports whether m holds what a person said or gave.
+func spoken(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		return p.Kind == llm.KindFile || p.Kind == llm.KindMedia || p.Kind == llm.KindText && strings.TrimSpace(p.Text) != ""
+	})
 }
 
 func stepOf(c llm.ToolCall, r *llm.ToolResult) step {
@@ -178,8 +186,12 @@ func (t turn) answer() (text string, calls []llm.ToolCall) {
 	if len(t.done) == 0 {
 		return t.begin(w)
 	}
-	if next, ok := w.then(t); ok && t.offered[next.Name] {
-		return fmt.Sprintf("done; now %s checks it.", next.Name), []llm.ToolCall{next}
+	if w.then != nil {
+		words, calls := w.then(t.done)
+		calls = slices.DeleteFunc(calls, func(c llm.ToolCall) bool { return !t.offered[c.Name] })
+		if len(calls) > 0 {
+			return words, calls
+		}
 	}
 	return t.tell(w), nil
 }
@@ -211,31 +223,52 @@ const maxShown = 800
 // tell puts the results into words.
 func (t turn) tell(w wish) string {
 	var b strings.Builder
-	b.WriteString(w.words)
-	for _, s := range t.done {
-		b.WriteByte('\n')
+	done := t.done
+	if w.last {
+		done = done[len(done)-1:]
+	}
+	words := w.words
+	if len(done) == 1 && done[0].failed {
+		words = "that did not work."
+	}
+	b.WriteString(words)
+	brief := w.brief
+	if brief == 0 {
+		brief = maxShown
+	}
+	b.WriteByte('\n')
+	for _, s := range done {
 		what := s.name
 		if p := s.arg("path"); p != "" {
 			what += " " + p
 		}
-		switch text := clip(s.text); {
+		switch text := clip(s.text, brief); {
 		case s.failed:
-			fmt.Fprintf(&b, "%s failed: %s", what, text)
+			fmt.Fprintf(&b, "\n%s failed: %s\n", what, text)
 		case strings.Contains(text, "\n"):
-			fmt.Fprintf(&b, "%s says:\n%s", what, text)
+			fence := "```"
+			for strings.Contains(text, fence) {
+				fence += "`"
+			}
+			fmt.Fprintf(&b, "\n%s says:\n\n%s\n%s\n%s\n", what, fence, text, fence)
 		default:
-			fmt.Fprintf(&b, "%s says: %s", what, text)
+			fmt.Fprintf(&b, "\n%s says: %s\n", what, text)
 		}
 	}
-	if t.first {
+	if t.first && w.brief == 0 {
 		b.WriteString("\n" + help)
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), "\n")
 }
 
-func clip(s string) string {
-	if len(s) <= maxShown {
+// clip is the beginning of s, at most n bytes, cut between lines where there are some.
+func clip(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxShown], "") + " …"
+	s = strings.ToValidUTF8(s[:n], "")
+	if i := strings.LastIndexByte(s, '\n'); i > n/2 {
+		s = s[:i]
+	}
+	return s + " …"
 }

@@ -20,7 +20,7 @@ func offer(names ...string) (specs []llm.ToolSpec) {
 	return specs
 }
 
-var all = offer("datetime", "file_list", "file_read", "file_write", "file_search", "calc")
+var all = offer("datetime", "file_list", "file_read", "file_write", "file_search", "file_delete", "calc", "read_output")
 
 // ask streams one answer and checks what holds for each.
 func ask(t *testing.T, req llm.Request) *llm.Reply {
@@ -61,6 +61,8 @@ func TestWishes(t *testing.T) {
 		"Write a file a/b.md containing x\ny":    {{Name: "file_write", Arguments: `{"content":"x\ny\n","path":"a/b.md"}`}},
 		"write hello to notes.txt":               {{Name: "file_write", Arguments: `{"content":"hello\n","path":"notes.txt"}`}},
 		"search for hello world":                 {{Name: "file_search", Arguments: `{"query":"hello world"}`}},
+		"delete the file a.md":                   {{Name: "file_delete", Arguments: `{"path":"a.md"}`}},
+		"In a.csv, which rows are for Lima?":     {{Name: "file_read", Arguments: `{"path":"a.csv"}`}},
 		"list the files":                         {{Name: "file_list", Arguments: `{}`}},
 		"What time is it?":                       {{Name: "datetime", Arguments: `{}`}},
 		"Hello! What can you do here?":           {{Name: "datetime", Arguments: `{}`}, {Name: "file_list", Arguments: `{}`}},
@@ -96,7 +98,7 @@ func TestATurn(t *testing.T) {
 	reply := ask(t, llm.Request{Tools: all, Messages: messages})
 	messages = done(messages, reply, "Monday", "a.txt\nb.txt")
 	reply = ask(t, llm.Request{Tools: all, Messages: messages})
-	if text := reply.Message.Text(); len(reply.Message.Calls()) > 0 || !strings.Contains(text, "datetime says: Monday") || !strings.Contains(text, "file_list says:\na.txt\nb.txt") {
+	if text := reply.Message.Text(); len(reply.Message.Calls()) > 0 || !strings.Contains(text, "datetime says: Monday") || !strings.Contains(text, "file_list says:\n\n```\na.txt\nb.txt\n```") {
 		t.Errorf("%q", text)
 	}
 
@@ -183,5 +185,29 @@ func TestLongResultsAreClipped(t *testing.T) {
 	reply = ask(t, llm.Request{Tools: all, Messages: done(messages, reply, strings.Repeat("界", 5000))})
 	if text := reply.Message.Text(); len(text) > 2*maxShown || !strings.Contains(text, "…") || strings.Contains(text, "\uFFFD") {
 		t.Errorf("%q", text)
+	}
+}
+
+func TestALargeTableIsSearched(t *testing.T) {
+	t.Parallel()
+	asked := []llm.Message{llm.UserMessage("in a.csv, rows with Lima")}
+	first := ask(t, llm.Request{Tools: all, Messages: asked})
+	kept := done(asked, first, "[LARGE OUTPUT: file_read | type:csv | ref:0123456789abcdef]")
+	second := ask(t, llm.Request{Tools: all, Messages: kept})
+	want := []llm.ToolCall{
+		{Name: "read_output", Arguments: `{"mode":"stats","ref":"0123456789abcdef"}`},
+		{Name: "read_output", Arguments: `{"mode":"search","query":"Lima","ref":"0123456789abcdef"}`},
+	}
+	if diff := cmp.Diff(want, second.Message.Calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	last := ask(t, llm.Request{Tools: all, Messages: done(kept, second, "2 records", "1: Lima")})
+	if text := last.Message.Text(); !strings.Contains(text, "1: Lima") || strings.Contains(text, "2 records") {
+		t.Errorf("answer: %s", text)
+	}
+	// A small table is shown as it is.
+	small := ask(t, llm.Request{Tools: all, Messages: done(asked, first, "city\nLima")})
+	if len(small.Message.Calls()) > 0 || !strings.Contains(small.Message.Text(), "Lima") {
+		t.Errorf("answer: %+v", small.Message)
 	}
 }

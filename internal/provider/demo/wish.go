@@ -17,7 +17,12 @@ const help = `Try "calculate 2+2*10", "write notes.txt with hello", "read notes.
 type wish struct {
 	words string // said in the answer, before the results
 	calls []llm.ToolCall
-	check string // the file to read back once it was written
+	// then is what follows the results so far, nil for nothing: more calls, in
+	// one response, with words that go before them.
+	then func(done []step) (words string, calls []llm.ToolCall)
+	last bool // only the last result is repeated in the answer
+	// brief says how much of each result is repeated in the answer, in bytes; 0 means maxShown.
+	brief int
 }
 
 // pattern is one kind of wish, by the words of a message.
@@ -34,6 +39,13 @@ var patterns = sync.OnceValue(func() []pattern {
 			return written(m[1], m[2])
 		}},
 		{re(`\bwrite\s+(.+?)\s+(?:to|into)\s+["'` + "`" + `]?([\w./-]+\.\w+)`), func(m []string) wish { return written(m[2], m[1]) }},
+		{re(`\boverview\b`), func([]string) wish { return overview() }},
+		{re(`\bin\s+(?:the\s+)?(?:file\s+)?["'` + "`" + `]?([\w./-]+\.csv)["'` + "`" + `]?[^"]*?\b(?:for|with|from|to)\s+["'` + "`" + `]?(\w+)`), func(m []string) wish {
+			return searched(m[1], m[2])
+		}},
+		{re(`\b(?:delete|remove)\s+(?:the\s+)?(?:file\s+)?["'` + "`" + `]?([\w./-]*[\w-])["'` + "`" + `]?`), func(m []string) wish {
+			return wish{words: "this is how it went.", calls: []llm.ToolCall{use("file_delete", "path", m[1])}}
+		}},
 		{re(`\b(?:read|show|open|cat)\s+(?:the\s+)?(?:file\s+)?["'` + "`" + `]?([\w./-]*[\w-])["'` + "`" + `]?`), func(m []string) wish {
 			return wish{words: "here is the file.", calls: []llm.ToolCall{use("file_read", "path", m[1])}}
 		}},
@@ -68,11 +80,56 @@ func recognise(said string, first bool) wish {
 	return wish{words: "I only follow a script, and that is not in it. "}
 }
 
+// overview asks several tools in one response, so that they run side by side.
+func overview() wish {
+	return wish{
+		words: "this is what all of them found, side by side:", brief: 200,
+		calls: []llm.ToolCall{
+			{Name: "file_list", Arguments: "{}"},
+			use("file_search", "query", "TODO"),
+			{Name: "datetime", Arguments: "{}"},
+			use("calc", "expression", "52*40"),
+		},
+	}
+}
+
+// ref finds the name under which a large result is kept.
+var ref = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bref:([0-9a-f]{8,})`) })
+
+// searched reads a table and looks for a word in it; when the table is too
+// large to be shown as a whole, in what was kept of it.
+func searched(path, word string) wish {
+	return wish{
+		words: "the table was too large to be shown as a whole, so I asked for the rows that count:", brief: 600, last: true,
+		calls: []llm.ToolCall{use("file_read", "path", path)},
+		then: func(done []step) (string, []llm.ToolCall) {
+			if len(done) != 1 || done[0].failed {
+				return "", nil
+			}
+			m := ref().FindStringSubmatch(done[0].text)
+			if m == nil {
+				return "", nil
+			}
+			return "it is large and kept aside; looking into it.", []llm.ToolCall{
+				use("read_output", "ref", m[1], "mode", "stats"),
+				use("read_output", "ref", m[1], "mode", "search", "query", word),
+			}
+		},
+	}
+}
+
+// written writes a file and reads it back.
 func written(path, text string) wish {
 	text = strings.Trim(strings.TrimSpace(text), "\"'`")
 	return wish{
-		words: "the file is written.", check: path,
+		words: "the file is written.",
 		calls: []llm.ToolCall{use("file_write", "path", path, "content", text+"\n")},
+		then: func(done []step) (string, []llm.ToolCall) {
+			if len(done) != 1 || done[0].failed {
+				return "", nil
+			}
+			return "done; now file_read checks it.", []llm.ToolCall{use("file_read", "path", path)}
+		},
 	}
 }
 
@@ -91,13 +148,4 @@ func use(name string, pairs ...string) llm.ToolCall {
 		panic("demo: " + err.Error()) // a map of strings can always be encoded
 	}
 	return llm.ToolCall{Name: name, Arguments: string(b)}
-}
-
-// then is the call that follows the results so far: a file that was written is
-// read back, once.
-func (w wish) then(t turn) (llm.ToolCall, bool) {
-	if w.check == "" || len(t.done) != 1 || t.done[0].failed {
-		return llm.ToolCall{}, false
-	}
-	return use("file_read", "path", w.check), true
 }

@@ -2,30 +2,23 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/llm"
-)
-
-// maxReply bounds what one reply may hold in all.
-const maxReply = 64 << 20
-
-var (
-	errMalformed = errors.New("a piece of the answer is not valid JSON")
-	errHuge      = fmt.Errorf("the answer has more than %d MiB", maxReply>>20)
+	"github.com/goclaw/goclaw/internal/llm/wire"
+	"github.com/goclaw/goclaw/internal/provider"
 )
 
 // reply puts a streamed answer together. Servers that call themselves
 // compatible differ in how they cut calls into deltas; [reply.call] has the
 // rules by which a delta finds the call to which it belongs.
 type reply struct {
-	content   text
-	reasoning text
+	vendor    string // marks opaque data as the server's
+	content   wire.Text
+	reasoning wire.Text
+	details   details
 	calls     []*call
+	images    []llm.Part
 	finish    string
 	usage     llm.Usage
 	id, model string
@@ -38,6 +31,7 @@ type reply struct {
 	fields  [3][]byte // id, name and arguments of the delta being read, when they had escapes
 
 	toldText, toldReasoning int // how much of each was given out
+	toldUsage               llm.Usage
 }
 
 // call is one tool call of a reply.
@@ -47,7 +41,8 @@ type call struct {
 	chunk   int // the piece that began it
 	id      string
 	name    string
-	args    text
+	args    wire.Text
+	extra   []byte // what the server wants back with it
 	end     closing
 }
 
@@ -56,6 +51,7 @@ type delta struct {
 	index          int64
 	indexed        bool
 	id, name, args []byte
+	extra          []byte
 }
 
 // chunk takes in one piece: a chat.completion.chunk, or a whole
@@ -64,7 +60,7 @@ type delta struct {
 func (r *reply) chunk(data []byte) error {
 	rest, err := r.piece(data)
 	if err == nil && len(rest) > 0 {
-		err = errMalformed
+		err = provider.ErrMalformed
 	}
 	return err
 }
@@ -73,71 +69,88 @@ func (r *reply) chunk(data []byte) error {
 func (r *reply) piece(data []byte) (rest []byte, err error) {
 	r.chunks++
 	r.grown = r.grown[:0]
-	s := &scan{b: data}
+	s := wire.NewScan(data)
 	var failure []byte
 	var code int64
 	whole := false
-	if !s.open('{') {
-		return nil, errMalformed
+	if !s.Open('{') {
+		return nil, provider.ErrMalformed
 	}
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "choices":
 			r.readChoices(s)
 		case "usage":
 			r.readUsage(s)
+		case "x_groq":
+			r.inner(s)
 		case "error":
-			failure = s.raw()
+			failure = s.Raw()
 		case "object", "type":
 			// vLLM reports failures as {"object":"error","message":…}.
-			if b, ok := s.text(&r.scratch); ok && string(b) == "error" {
+			if b, ok := s.Text(&r.scratch); ok && string(b) == "error" {
 				whole = true
 			}
 		case "code", "status":
-			code, _ = s.integer()
+			code, _ = s.Integer()
 		case "id":
 			r.once(&r.id, s)
 		case "model":
 			r.once(&r.model, s)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
-	if !s.ok() {
-		return nil, errMalformed
+	if !s.OK() {
+		return nil, provider.ErrMalformed
 	}
 	if whole && failure == nil {
-		failure = data[:s.i]
+		failure = data[:s.Offset()]
 	}
 	if failure != nil && string(failure) != "null" {
 		return nil, readFault(failure, int(code))
 	}
-	if r.size > maxReply {
-		return nil, errHuge
+	if r.size > provider.MaxReply {
+		return nil, provider.ErrHuge
 	}
-	s.peek()
-	return data[s.i:], nil
+	s.Peek()
+	return data[s.Offset():], nil
+}
+
+// inner reads what Groq says in an object of its own: the usage, where it was
+// not asked for it in the way of others.
+func (r *reply) inner(s *wire.Scan) {
+	if !s.Open('{') {
+		return
+	}
+	for first := true; s.More('}', &first); {
+		if string(s.Key()) == "usage" && r.usage == (llm.Usage{}) {
+			r.readUsage(s)
+			continue
+		}
+		s.Skip()
+	}
 }
 
 // once keeps the first value that is not empty.
-func (r *reply) once(to *string, s *scan) {
-	if b, ok := s.text(&r.scratch); ok && *to == "" {
+func (r *reply) once(to *string, s *wire.Scan) {
+	if b, ok := s.Text(&r.scratch); ok && *to == "" {
 		*to = string(b)
 	}
 }
 
 // readChoices reads the first choice; others were not asked for.
-func (r *reply) readChoices(s *scan) {
-	if !s.open('[') {
+func (r *reply) readChoices(s *wire.Scan) {
+	if !s.Open('[') {
 		return
 	}
-	for first := true; s.more(']', &first); {
-		if s.peek() != '{' {
-			s.skip()
+	for first := true; s.More(']', &first); {
+		if s.Peek() != '{' {
+			s.Skip()
 			continue
 		}
 		if r.otherChoice(s) {
-			s.skip()
+			s.Skip()
 			continue
 		}
 		r.choice(s)
@@ -145,27 +158,27 @@ func (r *reply) readChoices(s *scan) {
 }
 
 // otherChoice looks ahead whether the choice at hand has an index but 0.
-func (r *reply) otherChoice(s *scan) bool {
+func (r *reply) otherChoice(s *wire.Scan) bool {
 	ahead := *s
-	if !ahead.open('{') {
+	if !ahead.Open('{') {
 		return false
 	}
-	for first := true; ahead.more('}', &first); {
-		if string(ahead.key()) != "index" {
-			ahead.skip()
+	for first := true; ahead.More('}', &first); {
+		if string(ahead.Key()) != "index" {
+			ahead.Skip()
 			continue
 		}
-		n, ok := ahead.integer()
+		n, ok := ahead.Integer()
 		return ok && n != 0
 	}
 	return false
 }
 
-func (r *reply) choice(s *scan) {
+func (r *reply) choice(s *wire.Scan) {
 	r.choices++
-	s.open('{')
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	s.Open('{')
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "delta":
 			r.message(s)
 		case "message":
@@ -174,40 +187,49 @@ func (r *reply) choice(s *scan) {
 			if r.empty() {
 				r.message(s)
 			} else {
-				s.skip()
+				s.Skip()
 			}
+		case "usage": // Kimi's place for it
+			r.readUsage(s)
 		case "finish_reason":
-			if b, ok := s.text(&r.scratch); ok && len(b) > 0 {
+			if b, ok := s.Text(&r.scratch); ok && len(b) > 0 {
 				r.finish = string(b)
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
 
 func (r *reply) empty() bool {
-	return r.content.len() == 0 && r.reasoning.len() == 0 && len(r.calls) == 0
+	return r.content.Len() == 0 && r.reasoning.Len() == 0 && len(r.calls) == 0 && len(r.images) == 0
 }
 
-func (r *reply) message(s *scan) {
-	if !s.open('{') {
+func (r *reply) message(s *wire.Scan) {
+	if !s.Open('{') {
 		return
 	}
 	reasoned := false
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	var shown string // of the details
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "content", "refusal":
 			r.words(s, &r.content)
 		case "reasoning_content", "reasoning":
 			// Some servers send both names with the same text.
 			if reasoned {
-				s.skip()
+				s.Skip()
 				continue
 			}
-			before := r.reasoning.len()
+			before := r.reasoning.Len()
 			r.words(s, &r.reasoning)
-			reasoned = r.reasoning.len() > before
+			reasoned = r.reasoning.Len() > before
+		case "reasoning_details":
+			raw := s.Raw()
+			r.size += len(raw)
+			shown = r.details.read(raw)
+		case "images":
+			r.readImages(s)
 		case "tool_calls":
 			r.toolCalls(s)
 		case "function_call":
@@ -216,112 +238,119 @@ func (r *reply) message(s *scan) {
 				r.call(d)
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
+	}
+	if !reasoned && shown != "" {
+		r.reasoning.Add([]byte(shown))
 	}
 }
 
 // words reads text: a string, or a list of parts of which those with text
 // count.
-func (r *reply) words(s *scan, to *text) {
-	if s.peek() != '[' {
-		if b, ok := s.text(&r.scratch); ok {
+func (r *reply) words(s *wire.Scan, to *wire.Text) {
+	if s.Peek() != '[' {
+		if b, ok := s.Text(&r.scratch); ok {
 			r.size += len(b)
-			to.add(b)
+			to.Add(b)
 		}
 		return
 	}
-	s.open('[')
-	for first := true; s.more(']', &first); {
-		if s.peek() == '"' {
+	s.Open('[')
+	for first := true; s.More(']', &first); {
+		if s.Peek() == '"' {
 			r.words(s, to)
 			continue
 		}
-		if !s.open('{') {
+		if !s.Open('{') {
 			continue
 		}
-		for first := true; s.more('}', &first); {
-			switch string(s.key()) {
+		for first := true; s.More('}', &first); {
+			switch string(s.Key()) {
 			case "text", "refusal":
-				if s.peek() == '"' {
+				if s.Peek() == '"' {
 					r.words(s, to)
 					continue
 				}
-				s.skip()
+				s.Skip()
+			case "thinking": // Mistral's, a list itself
+				r.words(s, &r.reasoning)
 			default:
-				s.skip()
+				s.Skip()
 			}
 		}
 	}
 }
 
-func (r *reply) toolCalls(s *scan) {
-	if s.peek() == '{' { // one call without the list around it
+func (r *reply) toolCalls(s *wire.Scan) {
+	if s.Peek() == '{' { // one call without the list around it
 		r.toolCall(s)
 		return
 	}
-	if !s.open('[') {
+	if !s.Open('[') {
 		return
 	}
-	for first := true; s.more(']', &first); {
+	for first := true; s.More(']', &first); {
 		r.toolCall(s)
 	}
 }
 
-func (r *reply) toolCall(s *scan) {
-	if !s.open('{') {
+func (r *reply) toolCall(s *wire.Scan) {
+	if !s.Open('{') {
 		return
 	}
 	var d delta
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "index":
-			d.index, d.indexed = s.integer()
+			d.index, d.indexed = s.Integer()
 		case "id":
-			d.id, _ = s.text(&r.fields[0])
+			d.id, _ = s.Text(&r.fields[0])
 		case "function":
 			r.function(s, &d)
 		case "name":
-			d.name, _ = s.text(&r.fields[1])
+			d.name, _ = s.Text(&r.fields[1])
 		case "arguments":
 			r.arguments(s, &d)
+		case "extra_content":
+			d.extra = s.Raw()
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
-	if s.ok() {
+	if s.OK() {
 		r.call(d)
 	}
 }
 
 // function reads the name and the arguments of a call and reports whether
 // there was such an object.
-func (r *reply) function(s *scan, d *delta) bool {
-	if !s.open('{') {
+func (r *reply) function(s *wire.Scan, d *delta) bool {
+	if !s.Open('{') {
 		return false
 	}
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "name":
-			d.name, _ = s.text(&r.fields[1])
+			d.name, _ = s.Text(&r.fields[1])
 		case "arguments":
 			r.arguments(s, d)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
-	return s.ok()
+	return s.OK()
 }
 
 // arguments reads a string; servers that send the object itself mean its text.
-func (r *reply) arguments(s *scan, d *delta) {
-	switch s.peek() {
+func (r *reply) arguments(s *wire.Scan, d *delta) {
+	switch s.Peek() {
 	case '"':
-		d.args, _ = s.text(&r.fields[2])
+		d.args, _ = s.Text(&r.fields[2])
 	case '{', '[':
-		d.args = s.raw()
+		d.args = s.Raw()
 	default:
-		s.skip()
+		s.Skip()
 	}
 }
 
@@ -401,22 +430,25 @@ func (c *call) add(d delta) {
 	if c.id == "" {
 		c.id = string(d.id)
 	}
-	if len(d.name) > 0 && c.args.len() == 0 && len(c.args.carry) == 0 {
+	if len(d.name) > 0 && c.args.Empty() {
 		if grows(c.name, d.name) {
 			c.name = string(d.name)
 		} else {
 			c.name += string(d.name)
 		}
 	}
+	if len(d.extra) > 0 && string(d.extra) != "null" {
+		c.extra = bytes.Clone(d.extra)
+	}
 	if len(d.args) == 0 || c.end.done && c.args.String() == string(d.args) {
 		return
 	}
-	if c.end.done && strings.TrimSpace(c.args.String()) == "{}" && bytes.HasPrefix(bytes.TrimLeft(d.args, space), []byte("{")) {
+	if c.end.done && strings.TrimSpace(c.args.String()) == "{}" && bytes.HasPrefix(bytes.TrimSpace(d.args), []byte("{")) {
 		// Some gateways begin every call with an empty object and send the
 		// real one behind it.
-		c.args, c.end = text{}, closing{}
+		c.args, c.end = wire.Text{}, closing{}
 	}
-	c.args.add(d.args)
+	c.args.Add(d.args)
 	c.end.read(d.args)
 }
 
@@ -449,62 +481,63 @@ func (c *closing) read(piece []byte) {
 	}
 }
 
-func (r *reply) readUsage(s *scan) {
-	if !s.open('{') {
+func (r *reply) readUsage(s *wire.Scan) {
+	if !s.Open('{') {
 		return
 	}
 	var u llm.Usage
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "prompt_tokens":
-			u.Input, _ = s.integer()
+			u.Input, _ = s.Integer()
 		case "completion_tokens":
-			u.Output, _ = s.integer()
-		case "prompt_cache_hit_tokens": // DeepSeek's name
-			u.Cached, _ = s.integer()
+			u.Output, _ = s.Integer()
+		case "prompt_cache_hit_tokens", "cached_tokens": // DeepSeek's name, and Kimi's
+			u.Cached, _ = s.Integer()
 		case "prompt_tokens_details", "completion_tokens_details":
-			details(s, &u)
+			usageDetails(s, &u)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	r.usage = u
 }
 
-func details(s *scan, u *llm.Usage) {
-	if !s.open('{') {
+func usageDetails(s *wire.Scan, u *llm.Usage) {
+	if !s.Open('{') {
 		return
 	}
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "cached_tokens":
-			u.Cached, _ = s.integer()
+			u.Cached, _ = s.Integer()
 		case "cache_write_tokens":
-			u.CacheWrite, _ = s.integer()
+			u.CacheWrite, _ = s.Integer()
 		case "reasoning_tokens":
-			u.Reasoning, _ = s.integer()
+			u.Reasoning, _ = s.Integer()
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
 
 // done is the whole reply.
 func (r *reply) done(target llm.Target) llm.Reply {
-	r.content.flush()
-	r.reasoning.flush()
+	r.content.Flush()
+	r.reasoning.Flush()
 	out := llm.Reply{Target: target, Model: valid(r.model), ID: valid(r.id), Usage: r.usage, Finish: r.reason()}
-	if t := r.reasoning.String(); t != "" {
-		out.Message.Parts = append(out.Message.Parts, llm.Part{Kind: llm.KindReasoning, Text: t})
+	if p := (llm.Part{Kind: llm.KindReasoning, Text: r.reasoning.String(), Opaque: r.opaque(r.details.encode())}); p.Text != "" || p.Opaque != nil {
+		out.Message.Parts = append(out.Message.Parts, p)
 	}
 	if t := r.content.String(); t != "" {
 		out.Message.Parts = append(out.Message.Parts, llm.Text(t))
 	}
+	out.Message.Parts = append(out.Message.Parts, r.images...)
 	for i, c := range r.calls {
-		c.args.flush()
+		c.args.Flush()
 		tc := &llm.ToolCall{ID: valid(c.id), Name: valid(c.name), Arguments: c.args.String()}
 		tc.Cut = c.cut(out.Finish == llm.FinishLength && i == len(r.calls)-1)
-		out.Message.Parts = append(out.Message.Parts, llm.Part{Kind: llm.KindCall, Call: tc})
+		out.Message.Parts = append(out.Message.Parts, llm.Part{Kind: llm.KindCall, Call: tc, Opaque: r.opaque(c.extra)})
 	}
 	out.Message.Role = llm.Assistant
 	return out
@@ -516,25 +549,27 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 // cut reports whether the reply ended inside the arguments of c. last says
 // that the output limit ended the reply and c is the last of its calls.
 func (c *call) cut(last bool) bool {
-	args := c.args.String()
-	if strings.TrimSpace(args) == "" {
-		return last
+	return (last || !c.end.done) && wire.Truncated(c.args.String(), last)
+}
+
+// broken is why an answer with this finish reason is none.
+func (r *reply) broken() error {
+	switch reason := strings.ToLower(r.finish); reason {
+	case "", "error", "abort", "network_error":
+		return provider.ErrDead
+	case "insufficient_system_resource": // DeepSeek's
+		return &fault{kind: reason, message: "the server ran out of resources while it answered"}
 	}
-	if c.end.done && !last {
-		return false
-	}
-	var v json.RawMessage
-	err := json.NewDecoder(strings.NewReader(args)).Decode(&v)
-	return errors.Is(err, io.ErrUnexpectedEOF) || last && err != nil
+	return nil
 }
 
 // reason is the server's finish reason in our words. Calls are run whatever
 // the server calls the end, unless it was a limit or a filter.
 func (r *reply) reason() llm.Finish {
 	switch strings.ToLower(r.finish) {
-	case "length", "max_tokens", "model_length":
+	case "length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded":
 		return llm.FinishLength
-	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist":
+	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist", "sensitive":
 		return llm.FinishFilter
 	}
 	if len(r.calls) > 0 {

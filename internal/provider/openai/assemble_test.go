@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
+	"github.com/goclaw/goclaw/internal/provider"
 )
 
 // assembled reads the tool_calls lists of deltas, then a finish reason.
@@ -458,12 +460,12 @@ func TestFaultsInAStream(t *testing.T) {
 		var f *fault
 		if err := (&reply{}).chunk([]byte(test.chunk)); !errors.As(err, &f) {
 			t.Errorf("%s: %v", test.chunk, err)
-		} else if e := f.failure(); e.Class != test.class || e.Status != test.status {
+		} else if e := f.Failure(); e.Class != test.class || e.Status != test.status {
 			t.Errorf("%s: %s, status %d (%s)", test.chunk, e.Class, e.Status, e.Message)
 		}
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{"choices":[{"delta":{"content":"a"}}`, `{"choices":[]} x`, `null`} {
-		if err := (&reply{}).chunk([]byte(bad)); !errors.Is(err, errMalformed) {
+		if err := (&reply{}).chunk([]byte(bad)); !errors.Is(err, provider.ErrMalformed) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -489,7 +491,7 @@ func FuzzReply(f *testing.F) {
 			if err := r.chunk([]byte(chunk)); err != nil {
 				var fault *fault
 				if errors.As(err, &fault) {
-					fault.failure()
+					fault.Failure()
 				}
 				return
 			}
@@ -505,9 +507,63 @@ func FuzzReply(f *testing.F) {
 			if !utf8.ValidString(c.Arguments) {
 				t.Fatalf("arguments %q", c.Arguments)
 			}
-			if !json.Valid([]byte(callArguments(c.Arguments))) {
-				t.Fatalf("arguments %q go back as %q", c.Arguments, callArguments(c.Arguments))
+			if !json.Valid([]byte(wire.Arguments(c.Arguments))) {
+				t.Fatalf("arguments %q go back as %q", c.Arguments, wire.Arguments(c.Arguments))
 			}
 		}
 	})
+}
+
+// Images come in deltas or in a whole message, new ones or all there are so far.
+func TestImagesOfAReply(t *testing.T) {
+	t.Parallel()
+	one, two := "data:image/png;base64,iVBORw0KGgo=", "data:application/x;base64,R0lGODlh"
+	list := func(urls ...string) string {
+		var parts []string
+		for _, u := range urls {
+			parts = append(parts, fmt.Sprintf(`{"type":"image_url","image_url":{"url":%q}}`, u))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	for name, test := range map[string]struct {
+		deltas []string
+		want   string
+	}{
+		"one":              {[]string{`{"content":"See:"}`, `{"images":` + list(one) + `}`}, "See: image-1.png image/png"},
+		"one by one":       {[]string{`{"images":` + list(one) + `}`, `{"images":` + list(two) + `}`}, "image-1.png image/png image-2.gif image/gif"},
+		"all so far":       {[]string{`{"images":` + list(one) + `}`, `{"images":` + list(one, two) + `}`}, "image-1.png image/png image-2.gif image/gif"},
+		"an address":       {[]string{`{"images":` + list("https://x.example/a.png") + `}`}, "https://x.example/a.png"},
+		"no image":         {[]string{`{"content":"See:","images":` + list("data:image/png;base64,PGh0bWw+", "data:image/png,x", "data:image/png;base64,?") + `}`}, "See:"},
+		"another form":     {[]string{`{"content":"See:","images":["x"]}`, `{"images":null}`, `{"images":{}}`}, "See:"},
+		"beside a call":    {[]string{`{"images":` + list(one) + `,"tool_calls":[{"index":0,"id":"a","function":{"name":"calc","arguments":"{}"}}]}`}, "image-1.png image/png calc"},
+		"and nothing else": {[]string{`{}`}, ""},
+	} {
+		r := &reply{}
+		for _, d := range append(test.deltas, `{}`) {
+			if err := r.chunk([]byte(`{"choices":[{"index":0,"delta":` + d + `}]}`)); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		var got []string
+		for _, p := range r.done(llm.Target{}).Message.Parts {
+			switch p.Kind {
+			case llm.KindText:
+				got = append(got, strings.TrimSpace(p.Text))
+			case llm.KindMedia:
+				got = append(got, p.Media.Name, p.Media.MIME)
+			case llm.KindCall:
+				got = append(got, p.Call.Name)
+			}
+		}
+		if s := strings.Join(got, " "); s != test.want {
+			t.Errorf("%s: %q, want %q", name, s, test.want)
+		}
+	}
+	whole := &reply{}
+	if err := whole.chunk([]byte(`{"choices":[{"message":{"content":"See:","images":` + list(one) + `},"finish_reason":"stop"}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if parts := whole.done(llm.Target{}).Message.Parts; len(parts) != 2 || parts[1].Kind != llm.KindMedia {
+		t.Errorf("of a whole message: %+v", parts)
+	}
 }

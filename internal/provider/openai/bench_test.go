@@ -14,6 +14,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
@@ -79,7 +80,7 @@ func BenchmarkRead(b *testing.B) {
 			_, w := provider.Limits{}.Watch(b.Context())
 			resp := &http.Response{Body: io.NopCloser(bytes.NewReader(stream)), Header: http.Header{"Content-Type": {"text/event-stream"}}}
 			done := false
-			err := read(resp, w, llm.Target{}, func(e llm.Event, _ error) bool { done = e.Type == llm.EventDone; return true })
+			err := read(resp, w, llm.Target{}, "", func(e llm.Event, _ error) bool { done = e.Type == llm.EventDone; return true })
 			w.Stop()
 			if err != nil || !done {
 				b.Fatal(err)
@@ -92,10 +93,10 @@ func BenchmarkRead(b *testing.B) {
 		b.SetBytes(int64(len(stream)))
 		b.ReportAllocs()
 		for b.Loop() {
-			in := newEvents(bytes.NewReader(stream), func() {})
+			in := wire.NewEvents(bytes.NewReader(stream), func() {})
 			var text strings.Builder
 			for {
-				data, err := in.next()
+				data, err := in.Next()
 				if err != nil || string(data) == "[DONE]" {
 					break
 				}
@@ -132,7 +133,7 @@ func BenchmarkCall(b *testing.B) {
 		body := encoded(b, req, dialect{official: true})
 		b.ReportAllocs()
 		for b.Loop() {
-			resp, err := m.post(b.Context(), body)
+			resp, err := m.post(b.Context(), chatPath, body)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func TestNoPartOfAnAnswerPassesForAllOfIt(t *testing.T) {
 		var got *llm.Reply
 		_, watch := provider.Limits{}.Watch(t.Context())
 		resp := &http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(whole[:i]))}
-		err := read(resp, watch, llm.Target{}, func(e llm.Event, _ error) bool {
+		err := read(resp, watch, llm.Target{}, "", func(e llm.Event, _ error) bool {
 			if e.Type == llm.EventDone {
 				got = e.Reply
 			}

@@ -4,22 +4,37 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/provider/openai/responses"
 )
 
 // dialect is how a server and one of its models differ from what OpenAI
 // documents: known by the address or the type, or learned from a refusal.
 type dialect struct {
 	official bool // OpenAI's own servers
-	deepseek bool
-	learned  refusals
+	deepseek bool // DeepSeek's wire, whoever serves it
+	own      bool // and DeepSeek's own servers
+	mistral  bool
+	api      api
+	// vendor marks opaque data, which goes back to the server that made it alone.
+	vendor  string
+	learned refusals
 }
 
-// refusals are the things that a server said it doesn't take.
-type refusals uint16
+// api is which of OpenAI's two APIs the configuration names.
+type api uint8
+
+const (
+	eitherAPI api = iota
+	chatOnly
+	responsesOnly
+)
+
+// refusals are the things that a server said it doesn't take, or wants.
+type refusals uint32
 
 const (
 	refusedUsage       refusals = 1 << iota // stream_options
@@ -28,7 +43,17 @@ const (
 	refusedThinking                         // tools beside any effort but "none"
 	refusedTokens                           // the name of the output limit that was sent
 	refusedChoice                           // tool_choice
-	wantsReasoning                          // a reply with calls has to bring its reasoning back
+	refusedReasoning                        // a reply that brings its reasoning back
+	wantsReasoning                          // replies have to bring theirs back
+	refusedNull                             // no content beside calls
+	wantsShortIDs                           // ids of calls have nine letters and digits
+	wantsReplies                            // a person doesn't speak behind results
+
+	wantsResponses    // the model is behind the Responses API
+	toolsInResponses  // it takes tools there, or beside no reasoning
+	refusedResponses  // the server has no such API
+	refusedSummaries  // what a model thinks is not shown
+	refusedEncryption // nor given out sealed
 )
 
 func (d dialect) refuses(r refusals) bool { return d.learned&r != 0 }
@@ -40,23 +65,95 @@ func newDialect(s provider.Settings) dialect {
 		return dialect{}
 	}
 	host := strings.ToLower(u.Hostname())
-	return dialect{
-		official: host == "api.openai.com" || strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".openai.azure.com"),
-		deepseek: s.Type == "deepseek" || host == "api.deepseek.com",
+	d := dialect{
+		official: provider.OwnServer(s.BaseURL),
+		own:      host == "api.deepseek.com",
+		mistral:  host == "mistral.ai" || strings.HasSuffix(host, ".mistral.ai"),
+		vendor:   strings.ToLower(u.Host),
 	}
+	d.deepseek = d.own || s.Type == "deepseek"
+	if d.official && !strings.HasSuffix(host, ".azure.com") { // where each resource is a world of its own
+		d.vendor = "openai"
+	}
+	_, d.api = endpoint(s.BaseURL)
+	return d
+}
+
+// endpoint takes the name of one of the two APIs off an address that ends with
+// it, as many write it down: then the configuration has decided.
+func endpoint(base string) (string, api) {
+	base = strings.TrimRight(base, "/")
+	if rest, ok := strings.CutSuffix(base, "/"+chatPath); ok {
+		return rest, chatOnly
+	}
+	if rest, ok := strings.CutSuffix(base, "/"+responses.Path); ok {
+		return rest, responsesOnly
+	}
+	return base, eitherAPI
+}
+
+// chatPath is where Chat Completions is, behind the address of a server.
+const chatPath = "chat/completions"
+
+// responses decides which of OpenAI's two APIs a request takes: true for
+// Responses. Chat Completions is what nearly all servers speak; the other is
+// for models that reason and call tools only there, at OpenAI itself and where
+// a server said so.
+func (d dialect) responses(req *llm.Request, known provider.Model) bool {
+	reasons := req.Reasoning != "off" || known.Name != "" && !slices.Contains(known.Effort, "none")
+	switch {
+	case d.api != eitherAPI:
+		return d.api == responsesOnly
+	case d.refuses(refusedResponses):
+		return false
+	case d.refuses(wantsResponses):
+		return true
+	case len(req.Tools) == 0:
+		return false
+	case d.refuses(toolsInResponses):
+		return reasons
+	}
+	return d.official && known.Direct && reasons
+}
+
+// names is what the server lets the name of a function be.
+func (d dialect) names() *wire.NameRule {
+	if d.official {
+		return provider.Names["openai"]
+	}
+	return provider.Names[provider.Compatible]
 }
 
 // completionTokens says which of the two names the output limit goes by.
 func (d dialect) completionTokens() bool { return d.official != d.refuses(refusedTokens) }
 
-// echoes says whether a reply with calls is sent back with its reasoning.
-func (d dialect) echoes() bool { return d.deepseek || d.refuses(wantsReasoning) }
+// echoes says whether replies go back with the text of their reasoning. They
+// don't unless the server insists: DeepSeek's own does beside tools, unless the
+// model was told not to think ("the reasoning_content of all previous turns
+// should be passed back", https://api-docs.deepseek.com/guides/thinking_mode),
+// others do by their refusal.
+func (d dialect) echoes(req *llm.Request) bool {
+	switch {
+	case d.refuses(refusedReasoning), d.deepseek && req.Reasoning == "off":
+		return false
+	case d.refuses(wantsReasoning):
+		return true
+	}
+	return d.own && len(req.Tools) > 0
+}
+
+// shortIDs says whether the ids of calls have to be of Mistral's form.
+func (d dialect) shortIDs() bool { return d.mistral || d.refuses(wantsShortIDs) }
+
+// replies says whether a reply has to stand between results and a person's
+// words, as Mistral's have it.
+func (d dialect) replies() bool { return d.mistral || d.refuses(wantsReplies) }
 
 // effort is the value of reasoning_effort, "" to send none. A model of the
 // table gets the nearest value that it takes; a model that is not in it gets
 // what was asked for.
-func (d dialect) effort(req *llm.Request, known provider.Model) string {
-	if d.refuses(refusedThinking) && len(req.Tools) > 0 || d.official && known.Direct && len(req.Tools) > 0 {
+func (d dialect) effort(req *llm.Request, known provider.Model, via bool) string {
+	if direct := d.official && known.Direct || d.refuses(refusedThinking|toolsInResponses); direct && !via && len(req.Tools) > 0 {
 		return "none"
 	}
 	if req.Reasoning == "" || d.refuses(refusedEffort) {
@@ -72,84 +169,22 @@ func (d dialect) effort(req *llm.Request, known provider.Model) string {
 	if known.Name == "" {
 		return want
 	}
-	return nearest(known.Effort, want)
+	return known.NearestEffort(want)
 }
 
-// scale orders the values of reasoning_effort.
-var scale = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
-// nearest is the value among those a model takes that is closest to want, the
-// smaller of two equally close ones; "" when it takes none.
-func nearest(takes []string, want string) string {
-	best, distance := "", len(scale)
-	at := slices.Index(scale, want)
-	for _, v := range takes {
-		away := slices.Index(scale, v) - at
-		if away < 0 {
-			away = -away
-		}
-		if away < distance {
-			best, distance = v, away
-		}
+// form is how a request is put to the Responses API.
+func (d dialect) form(req *llm.Request, known provider.Model, bare bool) responses.Form {
+	f := responses.Form{Model: req.Target.Model, Vendor: d.vendor, Names: d.names(), MaxOutput: req.MaxOutput, Bare: bare}
+	f.Effort = d.effort(req, known, true)
+	reasons := known.Name == "" || len(known.Effort) > 0
+	f.Summary = reasons && !d.refuses(refusedSummaries|refusedEffort)
+	f.Sealed = reasons && !d.refuses(refusedEncryption)
+	if d.tempered(req, known) {
+		f.Temperature, f.Tempered = *req.Temperature, true
 	}
-	return best
+	return f
 }
 
-// lessons keeps what was learned of each model of a server, so that a refused
-// setting costs one request and not one per call. The zero value is ready.
-type lessons struct {
-	mu      sync.RWMutex
-	byModel map[string]refusals
-}
-
-func (l *lessons) of(model string) refusals {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.byModel[model]
-}
-
-// learn notes what f says of a request that was sent with d and reports
-// whether it was anything new: then the same request in other clothes may be
-// taken. Nothing was done with the refused one, so that is no retry.
-func (l *lessons) learn(model string, d dialect, f *fault) bool {
-	if f.status != 400 && f.status != 422 {
-		return false
-	}
-	r := lesson(f)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r == 0 || d.learned&r == r {
-		return false
-	}
-	if l.byModel == nil {
-		l.byModel = map[string]refusals{}
-	}
-	l.byModel[model] |= r
-	return true
-}
-
-// lesson is what a refusal teaches, 0 when it is about something else.
-func lesson(f *fault) refusals {
-	about := func(name string) bool { return f.param == name || f.param == "" && f.says(name) }
-	refused := f.says("unsupported", "not supported", "does not support", "unrecognized", "unknown", "unexpected",
-		"not permitted", "not allowed", "extra", "invalid field", "only the default")
-	switch {
-	case f.says("reasoning_content") && f.says("passed back", "missing", "must be provided"):
-		return wantsReasoning
-	case !refused:
-		return 0
-	case f.param == "reasoning_effort" && f.says("tools"):
-		return refusedThinking
-	case about("reasoning_effort"):
-		return refusedEffort
-	case about("stream_options"):
-		return refusedUsage
-	case about("temperature"):
-		return refusedTemperature
-	case about("max_tokens"), about("max_completion_tokens"):
-		return refusedTokens
-	case about("tool_choice"):
-		return refusedChoice
-	}
-	return 0
+func (d dialect) tempered(req *llm.Request, known provider.Model) bool {
+	return req.Temperature != nil && !d.refuses(refusedTemperature) && !(d.official && known.OwnTemperature)
 }

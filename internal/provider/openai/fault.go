@@ -1,15 +1,13 @@
 package openai
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
@@ -30,30 +28,30 @@ func (f *fault) Error() string { return f.message }
 func readFault(raw []byte, status int) *fault {
 	f := &fault{status: status}
 	var scratch []byte
-	s := &scan{b: raw}
-	if s.peek() == '"' {
-		if b, ok := s.text(&scratch); ok {
+	s := wire.NewScan(raw)
+	if s.Peek() == '"' {
+		if b, ok := s.Text(&scratch); ok {
 			f.message = string(b)
 		}
 		return f
 	}
 	str := func() string {
-		raw := s.raw()
+		raw := s.Raw()
 		if len(raw) == 0 || string(raw) == "null" {
 			return ""
 		}
-		inner := &scan{b: raw}
-		if b, ok := inner.text(&scratch); ok {
+		inner := wire.NewScan(raw)
+		if b, ok := inner.Text(&scratch); ok {
 			return string(b)
 		}
 		return string(raw)
 	}
-	if !s.open('{') {
+	if !s.Open('{') {
 		f.message = string(raw)
 		return f
 	}
-	for first := true; s.more('}', &first); {
-		switch string(s.key()) {
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
 		case "message", "detail", "error_description":
 			f.message = str()
 		case "code":
@@ -63,17 +61,17 @@ func readFault(raw []byte, status int) *fault {
 		case "param":
 			f.param = str()
 		case "error":
-			if raw := s.raw(); s.ok() && string(raw) != "null" {
+			if raw := s.Raw(); s.OK() && string(raw) != "null" {
 				return readFault(raw, max(status, f.status))
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	if n, err := strconv.Atoi(f.code); err == nil && n >= 400 && n < 600 && f.status == 0 {
 		f.status = n // OpenRouter and vLLM put the status here
 	}
-	if f.message == "" || s.bad {
+	if f.message == "" || !s.OK() {
 		f.message = string(raw)
 	}
 	return f
@@ -108,6 +106,10 @@ func (f *fault) says(words ...string) bool {
 func (f *fault) class() llm.Class {
 	known := provider.StatusClass(f.status)
 	switch {
+	case f.says("tool_use_failed"): // Groq could not read the call that the model wrote
+		return llm.ClassEmpty
+	case f.says("requires --jinja"): // llama.cpp was started without tools
+		return llm.ClassBadRequest
 	case f.says("insufficient_quota", "billing_hard_limit", "exceeded your current quota", "quota_exceeded", "usage limit", "spend limit"):
 		return llm.ClassQuota
 	case f.says("insufficient balance", "insufficient_balance", "payment_required", "billing_not_active", "insufficient credits"):
@@ -119,7 +121,7 @@ func (f *fault) class() llm.Class {
 		return llm.ClassTooLong
 	case f.says("model_not_found", "model not found", "no such model") || f.status == http.StatusBadRequest && f.says("model does not exist", "invalid model"):
 		return llm.ClassNoModel
-	case f.says("rate_limit", "rate limit", "overloaded", "too many requests", "server is busy", "at capacity"):
+	case f.says("rate_limit", "rate limit", "overloaded", "too many requests", "server is busy", "at capacity", "insufficient_system_resource"):
 		return llm.ClassOverloaded
 	case known != llm.ClassUnknown:
 		return known
@@ -131,8 +133,8 @@ func (f *fault) class() llm.Class {
 	return llm.ClassUnknown
 }
 
-// failure is f for people.
-func (f *fault) failure(secrets ...string) *llm.Error {
+// Failure implements [provider.Fault].
+func (f *fault) Failure(secrets ...string) *llm.Error {
 	e := &llm.Error{
 		Class: f.class(), Status: f.status, Code: f.code,
 		Message: provider.Clean(f.message, secrets...), RetryAfter: f.retryAfter,
@@ -143,26 +145,5 @@ func (f *fault) failure(secrets ...string) *llm.Error {
 	if e.Class == llm.ClassNoModel && f.status == http.StatusNotFound && !f.says("model") {
 		e.Message += "; either the model or the address is not known there"
 	}
-	return e
-}
-
-// errDead is a stream that ended before the server said how.
-var errDead = errors.New("the answer broke off")
-
-// streamFailure is how reading an answer failed, for people.
-func streamFailure(err error, secrets ...string) *llm.Error {
-	var f *fault
-	switch {
-	case errors.As(err, &f):
-		return f.failure(secrets...)
-	case errors.Is(err, errTooLarge), errors.Is(err, errHuge), errors.Is(err, errForeign):
-		return &llm.Error{Class: llm.ClassUnknown, Message: err.Error(), Err: err}
-	case errors.Is(err, errDead), errors.Is(err, errMalformed):
-		return &llm.Error{Class: llm.ClassNetwork, Message: err.Error(), Err: err}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return &llm.Error{Class: llm.ClassNetwork, Message: errDead.Error(), Err: err}
-	}
-	e := provider.Unreachable(err, secrets...)
-	e.Message = fmt.Sprintf("%v: %s", errDead, e.Message)
 	return e
 }

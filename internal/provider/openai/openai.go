@@ -1,6 +1,8 @@
 // Package openai speaks OpenAI's Chat Completions, which DeepSeek, Ollama and
-// most other servers speak as well. It owns the translation of a request and
-// of a streamed answer; the official SDK makes the call.
+// most other servers speak as well, and for models that need it OpenAI's
+// Responses API, which its child translates. It owns the translation of a
+// request and of a streamed answer, and the choice between the two APIs
+// ([dialect.responses]); the official SDK makes the call.
 //
 // A [Model] is one server. It holds idle connections and what it learned of
 // the server's refusals, is safe for concurrent use and needs no closing. Each
@@ -24,27 +26,26 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/goclaw/goclaw/internal/guard/safehttp"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/provider/openai/responses"
 )
 
 // Model is one server that speaks the wire.
 type Model struct {
-	chat    openai.ChatCompletionService
-	models  openai.ModelService
+	client  openai.Client
 	limits  provider.Limits
 	secrets []string
 	dialect dialect
-	lessons lessons
-	schemas schemas
-	head    head
+	lessons provider.Lessons[refusals]
+	head    head[settingsKey]
+	forms   head[responses.Form]
 }
 
 // Open implements [provider.Open].
@@ -59,18 +60,15 @@ func Open(s provider.Settings) (llm.Model, error) {
 // client is what the call is made with; only tests have another one than
 // safehttp makes.
 func newModel(s provider.Settings, client *http.Client) *Model {
-	// The service constructors, other than openai.NewClient, read no variables
-	// of the environment. One place decides about retries, and it isn't here.
+	// A client that is put together reads no variables of the environment, which
+	// openai.NewClient does. One place decides about retries, and it isn't here.
+	base, _ := endpoint(s.BaseURL)
 	options := []option.RequestOption{
-		option.WithBaseURL(s.BaseURL),
+		option.WithBaseURL(base),
 		option.WithHTTPClient(client),
 		option.WithMaxRetries(0),
-		option.WithMiddleware(shortErrors, inOnePiece),
+		option.WithMiddleware(provider.Private, provider.ShortErrors, provider.InOnePiece),
 		option.WithHeader("User-Agent", "GoClaw"),
-	}
-	// A server needs to know neither the machine nor the compiler.
-	for _, name := range []string{"Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Retry-Count"} {
-		options = append(options, option.WithHeaderDel("X-Stainless-"+name))
 	}
 	m := &Model{limits: s.Limits, dialect: newDialect(s)}
 	if s.Key != "" {
@@ -81,110 +79,79 @@ func newModel(s provider.Settings, client *http.Client) *Model {
 		options = append(options, option.WithHeader(name, value))
 		m.secrets = append(m.secrets, value)
 	}
-	m.chat = openai.NewChatCompletionService(options...)
-	m.models = openai.NewModelService(options...)
+	m.client = openai.Client{Options: options, Models: openai.NewModelService(options...)}
 	return m
-}
-
-// maxErrorBody bounds what is read of an answer that is an error.
-const maxErrorBody = 64 << 10
-
-// shortErrors bounds the body of an error, which the SDK reads whole.
-func shortErrors(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	resp, err := next(r)
-	if err == nil && resp.StatusCode >= 400 {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
-	}
-	return resp, err
-}
-
-// inOnePiece takes the body out of the wrapper that the SDK puts around it.
-// Only of a body that it knows to lie in memory does net/http send the header
-// and the beginning at once; else the header goes first, in a packet of its
-// own.
-func inOnePiece(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	if r.Body == nil || r.GetBody == nil {
-		return next(r)
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.Body.Close(); err != nil {
-		return nil, err
-	}
-	r.Body = body
-	return next(r)
 }
 
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		ctx, watch := m.limits.Watch(ctx)
-		defer watch.Stop()
-		resp, err := m.send(ctx, &req)
-		if err == nil {
-			defer resp.Body.Close()
-			err = read(resp, watch, req.Target, yield)
+	return m.limits.Answer(ctx, req.Target, m.secrets, func(ctx context.Context, watch *provider.Watch, yield func(llm.Event, error) bool) error {
+		resp, via, err := m.send(ctx, &req)
+		if err != nil {
+			return err
 		}
-		if err != nil && !errors.Is(err, errLeft) {
-			yield(llm.Event{}, m.explain(ctx, watch, req.Target, err))
+		defer resp.Body.Close()
+		yield = m.dialect.names().Names(req.Tools).Restored(yield)
+		if via {
+			r := responses.Reader{Target: req.Target, Vendor: m.dialect.vendor, Fault: func(raw []byte) error { return readFault(raw, 0) }}
+			return r.Read(resp, watch, yield)
 		}
-	}
+		return read(resp, watch, req.Target, m.dialect.vendor, yield)
+	})
 }
 
-// explain turns err into what Stream ends with.
-func (m *Model) explain(ctx context.Context, watch *provider.Watch, t llm.Target, err error) error {
-	if late := watch.Err(); late != nil {
-		return &llm.Error{Class: llm.ClassNetwork, Target: t, Message: late.Error(), Err: late}
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var e *llm.Error
-	if !errors.As(err, &e) {
-		e = streamFailure(err, m.secrets...)
-	}
-	e.Target = t
-	return e
-}
-
-// send makes the request and returns the answer once its header came. A server
-// that refuses a setting, not the request, is asked again without it.
-func (m *Model) send(ctx context.Context, req *llm.Request) (*http.Response, error) {
+// send makes the request and returns the answer once its header came; via says
+// that it is one of the Responses API. A server that refuses a setting, not the
+// request, is asked again without it; so is one that refuses the reasoning of
+// this conversation.
+func (m *Model) send(ctx context.Context, req *llm.Request) (resp *http.Response, via bool, err error) {
+	known, _ := provider.Lookup(req.Target.Model)
+	bare := false
 	for {
 		d := m.dialect
-		d.learned = m.lessons.of(req.Target.Model)
-		body, err := m.encode(req, d)
-		if err != nil {
-			return nil, &llm.Error{Class: llm.ClassBadRequest, Message: err.Error(), Err: err}
+		d.learned = m.lessons.Of(req.Target.Model)
+		via = d.responses(req, known)
+		path, body := chatPath, []byte(nil)
+		if via {
+			path = responses.Path
+			body, err = m.encodeItems(req, d.form(req, known, bare))
+		} else {
+			body, err = m.encode(req, d)
 		}
-		resp, err := m.post(ctx, body)
+		if err != nil {
+			return nil, via, &llm.Error{Class: llm.ClassBadRequest, Message: err.Error(), Err: err}
+		}
+		resp, err := m.post(ctx, path, body)
 		var f *fault
 		if !errors.As(err, &f) {
-			return resp, err
+			return resp, via, err
 		}
-		if !m.lessons.learn(req.Target.Model, d, f) {
-			return nil, f.failure(m.secrets...)
+		switch {
+		case m.lessons.Learn(req.Target.Model, d.learned, f.lesson(via)):
+		case via && !bare && f.ofReasoning():
+			bare = true
+		default:
+			return nil, via, f.Failure(m.secrets...)
 		}
 	}
 }
 
-// post sends body. The error is a *fault when the server answered with one.
-func (m *Model) post(ctx context.Context, body []byte) (*http.Response, error) {
+// encodeItems is the body of the request for the Responses API.
+func (m *Model) encodeItems(req *llm.Request, f responses.Form) ([]byte, error) {
+	settings, err := m.forms.of(f, f.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("encode settings: %w", err)
+	}
+	return responses.Encode(req, f, settings), nil
+}
+
+// post sends body to path. The error is a *fault when the server answered with
+// one.
+func (m *Model) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
 	var resp *http.Response
-	_, err := m.chat.New(ctx, openai.ChatCompletionNewParams{},
-		option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&resp))
+	err := m.client.Post(ctx, path, body, &resp)
 	if resp != nil && resp.StatusCode >= 400 {
-		// The SDK has read the body and put it back, whatever it made of it.
-		text, rerr := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-		if rerr != nil {
-			text = nil
-		}
-		return nil, answerFault(resp, text)
+		return nil, answerFault(resp, provider.ErrorText(resp))
 	}
 	if err != nil {
 		return nil, provider.Unreachable(err, m.secrets...)
@@ -192,68 +159,55 @@ func (m *Model) post(ctx context.Context, body []byte) (*http.Response, error) {
 	return resp, nil
 }
 
-var (
-	// errLeft says that the consumer left the range.
-	errLeft = errors.New("left")
-	// errForeign is an answer in no format of this wire.
-	errForeign = errors.New("the answer is not in OpenAI's format; check base_url")
-)
+// whose format an answer has to have.
+const whose = "OpenAI's"
 
-// grace is how long the rest of an answer is waited for once it is complete in
-// substance: the tokens used, the end mark, the end of the connection's turn.
-const (
-	grace = 5 * time.Second
-	drain = 100 * time.Millisecond
-)
-
-// read yields the events of an answer. The error is errLeft when the consumer
-// left.
-func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(llm.Event, error) bool) error {
-	in := newEvents(resp.Body, watch.Heard)
-	c, ok := in.first()
+// read yields the events of an answer. The error is provider.ErrLeft when the
+// consumer left.
+func read(resp *http.Response, watch *provider.Watch, t llm.Target, vendor string, yield func(llm.Event, error) bool) error {
+	in := wire.NewEvents(resp.Body, watch.Heard)
+	c, ok := in.First()
 	switch {
-	case !ok && in.err != nil && !errors.Is(in.err, io.EOF):
-		return in.err
+	case !ok && in.Err() != nil && !errors.Is(in.Err(), io.EOF):
+		return in.Err()
 	case !ok:
-		return errDead
+		return provider.ErrDead
 	case c == '{' || c == '[':
-		return readDocument(in, t, yield)
-	case c == '<' || !isStream(resp, in):
+		return readDocument(in, t, vendor, yield)
+	case c == '<' || !in.IsStream(resp.Header.Get("Content-Type")):
 		return readForeign(in)
 	}
-	r := &reply{}
+	r := &reply{vendor: vendor}
 	for {
-		data, err := in.next()
+		data, err := in.Next()
 		if err != nil {
 			if r.finish != "" {
 				break // what comes behind it is only of use for counting
 			}
 			if errors.Is(err, io.EOF) {
-				return errDead
+				return provider.ErrDead
 			}
 			return err
 		}
 		ended, size := r.finish != "", r.size
 		end, err := r.event(data, yield)
-		if end || ended && errors.Is(err, errMalformed) {
+		if end || ended && errors.Is(err, provider.ErrMalformed) {
 			break
 		}
 		if err != nil {
 			return err
 		}
 		if r.finish != "" && (!ended || r.size > size) {
-			watch.Hurry(grace)
+			watch.Hurry(provider.Grace)
 		}
 	}
-	if r.finish == "" || strings.EqualFold(r.finish, "error") {
-		return errDead
+	if err := r.broken(); err != nil {
+		return err
 	}
 	if !r.end(t, yield) {
-		return errLeft
+		return provider.ErrLeft
 	}
-	// Reading to the end lets the next call use the same connection.
-	watch.Hurry(drain)
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // else it is closed
+	watch.Finish(resp.Body)
 	return nil
 }
 
@@ -273,7 +227,7 @@ func (r *reply) event(data []byte, yield func(llm.Event, error) bool) (end bool,
 			return false, err
 		}
 		if !r.tell(yield) {
-			return false, errLeft
+			return false, provider.ErrLeft
 		}
 	}
 	return false, nil
@@ -282,75 +236,62 @@ func (r *reply) event(data []byte, yield func(llm.Event, error) bool) (end bool,
 // endMark is the last event of a stream.
 const endMark = "[DONE]"
 
-// isStream reports whether an answer is a stream of events: it says so, or
-// begins like one.
-func isStream(resp *http.Response, in *events) bool {
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return true
-	}
-	held := in.buffered()
-	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
-		if n := min(len(field), len(held)); string(held[:n]) == field[:n] {
-			return true
-		}
-	}
-	return false
-}
-
 // readDocument reads the answer of a server that doesn't stream, or streams
 // bare documents, which have to bring an end then.
-func readDocument(in *events, t llm.Target, yield func(llm.Event, error) bool) error {
-	body, err := in.rest()
+func readDocument(in *wire.Events, t llm.Target, vendor string, yield func(llm.Event, error) bool) error {
+	body, err := in.Rest()
 	if err != nil {
 		return err
 	}
-	body = bytes.TrimPrefix(body, byteOrderMark)
-	r := &reply{}
+	body = bytes.TrimPrefix(body, wire.ByteOrderMark)
+	r := &reply{vendor: vendor}
 	for rest := body; len(rest) > 0; {
-		if rest, err = r.piece(rest); errors.Is(err, errMalformed) {
-			return errDead
+		if rest, err = r.piece(rest); errors.Is(err, provider.ErrMalformed) {
+			return provider.ErrDead
 		}
 		if err != nil {
 			return err
 		}
 		if !r.tell(yield) {
-			return errLeft
+			return provider.ErrLeft
 		}
 	}
 	if r.chunks > 1 && r.finish == "" {
-		return errDead
+		return provider.ErrDead
 	}
 	if r.choices == 0 {
-		f := readFault(body, 0)
-		return fmt.Errorf("%w: %s", errForeign, provider.Clean(f.message))
+		return &provider.Foreign{Vendor: whose, Body: []byte(readFault(body, 0).message)}
+	}
+	if err := r.broken(); r.finish != "" && err != nil {
+		return err
 	}
 	if !r.end(t, yield) {
-		return errLeft
+		return provider.ErrLeft
 	}
 	return nil
 }
 
 // readForeign says what came in place of an answer.
-func readForeign(in *events) error {
-	body, err := in.rest()
+func readForeign(in *wire.Events) error {
+	body, err := in.Rest()
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s", errForeign, provider.Clean(string(body[:min(len(body), 4096)])))
+	return &provider.Foreign{Vendor: whose, Body: body}
 }
 
 // tell yields what the last piece brought and reports whether the consumer
 // stays.
 func (r *reply) tell(yield func(llm.Event, error) bool) bool {
-	if n := r.reasoning.len(); n > r.toldReasoning {
-		e := llm.Event{Type: llm.EventReasoning, Text: r.reasoning.from(r.toldReasoning)}
+	if n := r.reasoning.Len(); n > r.toldReasoning {
+		e := llm.Event{Type: llm.EventReasoning, Text: r.reasoning.From(r.toldReasoning)}
 		r.toldReasoning = n
 		if !yield(e, nil) {
 			return false
 		}
 	}
-	if n := r.content.len(); n > r.toldText {
-		e := llm.Event{Type: llm.EventText, Text: r.content.from(r.toldText)}
+	if n := r.content.Len(); n > r.toldText {
+		e := llm.Event{Type: llm.EventText, Text: r.content.From(r.toldText)}
 		r.toldText = n
 		if !yield(e, nil) {
 			return false
@@ -360,6 +301,11 @@ func (r *reply) tell(yield func(llm.Event, error) bool) bool {
 		if !yield(llm.Event{Type: llm.EventCall, Text: r.calls[i].name, Index: i}, nil) {
 			return false
 		}
+	}
+	if r.usage != r.toldUsage {
+		u := r.usage
+		r.toldUsage = u
+		return yield(llm.Event{Type: llm.EventUsage, Usage: &u}, nil)
 	}
 	return true
 }
@@ -373,19 +319,19 @@ func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) bool {
 
 // List implements [provider.Lister].
 func (m *Model) List(ctx context.Context) ([]string, error) {
-	page, err := m.models.List(ctx)
+	page, err := m.client.Models.List(ctx)
 	if err != nil {
 		var api *openai.Error
 		if errors.As(err, &api) {
 			f := &fault{status: api.StatusCode, code: api.Code, kind: api.Type, message: api.Message}
-			return nil, f.failure(m.secrets...)
+			return nil, f.Failure(m.secrets...)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		var failed *url.Error
 		if !errors.As(err, &failed) { // it was answered, but with no list
-			return nil, &llm.Error{Class: llm.ClassUnknown, Message: errForeign.Error(), Err: err}
+			return nil, provider.Failure(&provider.Foreign{Vendor: whose})
 		}
 		return nil, provider.Unreachable(err, m.secrets...)
 	}

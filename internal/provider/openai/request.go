@@ -1,33 +1,32 @@
 package openai
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/shared"
 
+	"github.com/goclaw/goclaw/internal/lib/jsonstring"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
-// What GoClaw writes into a transcript itself. The texts are part of the bytes
-// that a provider's cache sees: changing one breaks every cached prefix.
-const (
-	contextOpen  = "<context>\n"
-	contextClose = "\n</context>"
+// imagesOfTools stands before images and files that tools returned, since tool
+// messages hold text only.
+const imagesOfTools = "Images from the tool results above:"
 
-	emptyResult   = "(no output)"
-	missingResult = "Error: this call was interrupted; whether it ran is not known."
-	errorMark     = "Error: "
-	imagesOfTools = "Images from the tool results above:"
-)
+// room is what OpenAI takes of images and files in one request (50 MB of
+// payload, of which base64 takes a third; 500 images), and less of images:
+// most other servers of this wire take fewer.
+var room = wire.Room{Count: 50, Bytes: 30 << 20}
 
 // encode is the body of the request. Equal requests give equal bytes; what
 // grows comes last, so that a session's next request begins with the bytes of
@@ -35,22 +34,26 @@ const (
 // what may differ from call to call. That order is why the body is not left to
 // the SDK, whose types put the messages first.
 func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
-	head, err := m.head.of(req, d)
+	head, err := m.head.of(keyOf(req, d), func() ([]byte, error) { return settings(req, d) })
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), images: req.Target.Images, dialect: d}
+	e := &encoder{
+		b: make([]byte, 0, sizeOf(req)), shows: wire.Takes(req.Target), names: d.names().Names(req.Tools),
+		dialect: d, echoes: d.echoes(req),
+	}
+	messages := wire.Fit(req.Messages, e.shows, room)
 	e.b = append(e.b, `{"stream":true`...)
 	if inner := head[1 : len(head)-1]; len(inner) > 0 {
 		e.b = append(append(e.b, ','), inner...)
 	}
 	if len(req.Tools) > 0 {
-		e.tools(req.Tools, &m.schemas)
+		e.tools(req.Tools)
 	}
 	e.b = append(e.b, `,"messages":[`...)
 	e.system(req.Static, req.Session)
-	for i := range req.Messages {
-		e.message(req.Messages, i)
+	for i := range messages {
+		e.message(messages, i)
 	}
 	e.b = append(e.b, ']')
 	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 && !d.refuses(refusedChoice) {
@@ -60,14 +63,26 @@ func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
 }
 
 // head remembers the settings that were encoded last: they rarely change from
-// one call to the next. The zero value is ready.
-type head struct {
-	last atomic.Pointer[encodedSettings]
+// one call to the next. K is what they depend on. The zero value is ready.
+type head[K comparable] struct {
+	last atomic.Pointer[encodedSettings[K]]
 }
 
-type encodedSettings struct {
-	key  settingsKey
+type encodedSettings[K comparable] struct {
+	key  K
 	json []byte
+}
+
+func (h *head[K]) of(key K, encode func() ([]byte, error)) ([]byte, error) {
+	if last := h.last.Load(); last != nil && last.key == key {
+		return last.json, nil
+	}
+	encoded, err := encode()
+	if err != nil {
+		return nil, err
+	}
+	h.last.Store(&encodedSettings[K]{key, encoded})
+	return encoded, nil
 }
 
 // settingsKey is what the encoded settings depend on.
@@ -81,7 +96,7 @@ type settingsKey struct {
 	tools       bool
 }
 
-func (h *head) of(req *llm.Request, d dialect) ([]byte, error) {
+func keyOf(req *llm.Request, d dialect) settingsKey {
 	key := settingsKey{
 		dialect: d, model: req.Target.Model, maxOutput: req.MaxOutput, tempered: req.Temperature != nil,
 		reasoning: req.Reasoning, tools: len(req.Tools) > 0,
@@ -89,15 +104,7 @@ func (h *head) of(req *llm.Request, d dialect) ([]byte, error) {
 	if key.tempered {
 		key.temperature = *req.Temperature
 	}
-	if last := h.last.Load(); last != nil && last.key == key {
-		return last.json, nil
-	}
-	encoded, err := settings(req, d)
-	if err != nil {
-		return nil, err
-	}
-	h.last.Store(&encodedSettings{key, encoded})
-	return encoded, nil
+	return key
 }
 
 // settings encodes what is neither tool nor message, as the SDK's types do.
@@ -111,10 +118,10 @@ func settings(req *llm.Request, d dialect) ([]byte, error) {
 		}
 	}
 	known, _ := provider.Lookup(req.Target.Model)
-	if req.Temperature != nil && !d.refuses(refusedTemperature) && !(d.official && known.OwnTemperature) {
+	if d.tempered(req, known) {
 		p.Temperature = openai.Float(*req.Temperature)
 	}
-	p.ReasoningEffort = shared.ReasoningEffort(d.effort(req, known))
+	p.ReasoningEffort = shared.ReasoningEffort(d.effort(req, known, false))
 	if !d.refuses(refusedUsage) {
 		p.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
 	}
@@ -154,30 +161,44 @@ func partsSize(parts []llm.Part) int {
 
 type encoder struct {
 	b       []byte
-	images  bool
+	shows   wire.Shown
+	names   wire.Names
 	dialect dialect
-	some    bool // a message was written
+	echoes  bool
+	some    bool   // a message was written
+	last    string // its role
+	ids     wire.IDs
+	open    []string // the ids of the calls that wait for their results
 }
 
-func (e *encoder) tools(specs []llm.ToolSpec, schemas *schemas) {
+func (e *encoder) tools(specs []llm.ToolSpec) {
 	e.b = append(e.b, `,"tools":[`...)
 	for i, t := range specs {
 		if i > 0 {
 			e.b = append(e.b, ',')
 		}
 		e.b = append(e.b, `{"type":"function","function":{"name":`...)
-		e.b = appendString(e.b, t.Name)
+		e.b = jsonstring.Append(e.b, e.names.Sent(t.Name))
 		e.b = append(e.b, `,"description":`...)
-		e.b = appendString(e.b, t.Description)
+		e.b = jsonstring.Append(e.b, t.Description)
 		e.b = append(e.b, `,"parameters":`...)
-		e.b = append(e.b, schemas.fit(t.Parameters)...)
+		e.b = append(e.b, t.Parameters...)
 		e.b = append(e.b, `}}`...)
 	}
 	e.b = append(e.b, ']')
 }
 
+// goOn is the reply between results and a person's words where there has to be
+// one.
+const goOn = "I have the results."
+
 // begin opens a message.
 func (e *encoder) begin(role string) {
+	if role == "user" && e.last == "tool" && e.dialect.replies() {
+		e.last = ""
+		e.plain("assistant", goOn)
+	}
+	e.last = role
 	if e.some {
 		e.b = append(e.b, ',')
 	}
@@ -191,7 +212,7 @@ func (e *encoder) begin(role string) {
 func (e *encoder) plain(role, content string) {
 	e.begin(role)
 	e.b = append(e.b, `,"content":`...)
-	e.b = appendString(e.b, content)
+	e.b = jsonstring.Append(e.b, content)
 	e.b = append(e.b, '}')
 }
 
@@ -216,112 +237,47 @@ func (e *encoder) message(all []llm.Message, i int) {
 			results = all[i+1].Parts
 		}
 		e.assistant(msg, i, results)
+		if made := wire.Made(msg.Parts, e.shows); len(made) > 0 {
+			e.withMedia(wire.MadeBefore, made)
+		}
 	}
 	// Results are written behind the calls that they answer.
 }
 
-// user writes a person's message: the words, then what the host added, marked,
-// in one string; as parts only when images go along.
+// user writes a person's message as one string; as parts only when images or
+// files go along.
 func (e *encoder) user(parts []llm.Part) {
-	words := e.withNotes(parts)
-	var context strings.Builder
-	pictures := false
-	for _, p := range parts {
-		switch {
-		case p.Kind == llm.KindContext && p.Text != "":
-			if context.Len() > 0 {
-				context.WriteByte('\n')
-			}
-			context.WriteString(unmarked(p.Text))
-		case p.Kind == llm.KindMedia:
-			pictures = pictures || e.shows(p.Media)
-		}
+	words := wire.UserText(parts, e.shows)
+	media := slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Kind == llm.KindMedia && e.shows(p.Media) })
+	switch {
+	case media:
+		e.withMedia(words, parts)
+	case strings.TrimSpace(words) != "":
+		e.plain("user", words)
 	}
-	if context.Len() > 0 {
-		if words != "" {
-			words += "\n\n"
-		}
-		words += contextOpen + context.String() + contextClose
-	}
-	if !pictures {
-		if strings.TrimSpace(words) != "" {
-			e.plain("user", words)
-		}
-		return
-	}
+}
+
+// withMedia writes a person's message with the images and files among parts.
+func (e *encoder) withMedia(words string, parts []llm.Part) {
 	e.begin("user")
 	e.b = append(e.b, `,"content":[`...)
 	some := strings.TrimSpace(words) != ""
 	if some {
 		e.textPart(words)
 	}
-	e.pictures(parts, some)
+	e.media(parts, some)
 	e.b = append(e.b, `]}`...)
-}
-
-// unmarked keeps text from ending the block that marks it.
-func unmarked(text string) string {
-	return strings.ReplaceAll(text, "</context>", `<\/context>`)
-}
-
-// withNotes joins the text of parts; media that the model is not shown leave a
-// note.
-func (e *encoder) withNotes(parts []llm.Part) string {
-	noted := false
-	for _, p := range parts {
-		noted = noted || p.Kind == llm.KindMedia && !e.shows(p.Media)
-	}
-	if !noted {
-		return llm.JoinText(parts)
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		switch {
-		case p.Kind == llm.KindText:
-			b.WriteString(p.Text)
-		case p.Kind == llm.KindMedia && !e.shows(p.Media):
-			if b.Len() > 0 {
-				b.WriteByte('\n')
-			}
-			b.WriteString(note(p.Media))
-		}
-	}
-	return b.String()
-}
-
-// shows reports whether the model is sent the media itself.
-func (e *encoder) shows(m *llm.Media) bool {
-	if !e.images || m == nil || len(m.Data) == 0 {
-		return false
-	}
-	switch m.MIME {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return true
-	}
-	return false
-}
-
-// note stands for media that the model can't be shown.
-func note(m *llm.Media) string {
-	if m == nil {
-		return "[An attachment that is not available.]"
-	}
-	name := m.Name
-	if name == "" {
-		name = "without a name"
-	}
-	return fmt.Sprintf("[Attached: %s (%s). Its content is not part of this message, because this model can't read it.]", name, m.MIME)
 }
 
 func (e *encoder) textPart(text string) {
 	e.b = append(e.b, `{"type":"text","text":`...)
-	e.b = appendString(e.b, text)
+	e.b = jsonstring.Append(e.b, text)
 	e.b = append(e.b, '}')
 }
 
-// pictures writes the images among parts; more says that a part stands before
-// them.
-func (e *encoder) pictures(parts []llm.Part, more bool) {
+// media writes the images and files among parts; more says that a part stands
+// before them.
+func (e *encoder) media(parts []llm.Part, more bool) {
 	for _, p := range parts {
 		if p.Kind != llm.KindMedia || !e.shows(p.Media) {
 			continue
@@ -330,7 +286,13 @@ func (e *encoder) pictures(parts []llm.Part, more bool) {
 			e.b = append(e.b, ',')
 		}
 		more = true
-		e.b = append(e.b, `{"type":"image_url","image_url":{"url":"data:`...)
+		if wire.IsFile(p.Media) {
+			e.b = append(e.b, `{"type":"file","file":{"filename":`...)
+			e.b = jsonstring.Append(e.b, cmp.Or(p.Media.Name, "file.pdf"))
+			e.b = append(e.b, `,"file_data":"data:`...)
+		} else {
+			e.b = append(e.b, `{"type":"image_url","image_url":{"url":"data:`...)
+		}
 		e.b = append(e.b, p.Media.MIME...)
 		e.b = append(e.b, `;base64,`...)
 		e.b = base64.StdEncoding.AppendEncode(e.b, p.Media.Data)
@@ -341,30 +303,30 @@ func (e *encoder) pictures(parts []llm.Part, more bool) {
 // assistant writes a reply and, when it has calls, exactly one result for each
 // of them. at is its place in the transcript.
 func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
-	words := msg.Text()
+	words := wire.ReplyText(msg.Parts)
 	calls := 0
 	for _, p := range msg.Parts {
 		if p.Kind == llm.KindCall && p.Call != nil {
 			calls++
 		}
 	}
-	if calls == 0 {
-		// An empty reply is refused by servers and tells a model nothing.
-		if strings.TrimSpace(words) != "" {
-			e.plain("assistant", words)
-		}
-		return
+	if calls == 0 && strings.TrimSpace(words) == "" {
+		return // an empty reply is refused by servers and tells a model nothing
 	}
 	e.begin("assistant")
 	e.b = append(e.b, `,"content":`...)
-	if strings.TrimSpace(words) == "" {
+	switch {
+	case strings.TrimSpace(words) != "":
+		e.b = jsonstring.Append(e.b, words)
+	case e.dialect.refuses(refusedNull):
+		e.b = append(e.b, `""`...)
+	default:
 		e.b = append(e.b, "null"...)
-	} else {
-		e.b = appendString(e.b, words)
 	}
-	if e.dialect.echoes() {
-		e.b = append(e.b, `,"reasoning_content":`...)
-		e.b = appendString(e.b, reasoningOf(msg))
+	e.reasoning(msg)
+	if calls == 0 {
+		e.b = append(e.b, '}')
+		return
 	}
 	e.b = append(e.b, `,"tool_calls":[`...)
 	n := 0
@@ -375,32 +337,75 @@ func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
 		if n > 0 {
 			e.b = append(e.b, ',')
 		}
+		id := e.id(p.Call.ID, at, n)
+		e.open = append(e.open, id)
 		e.b = append(e.b, `{"id":`...)
-		e.b = appendString(e.b, callID(p.Call.ID, at, n))
+		e.b = jsonstring.Append(e.b, id)
 		e.b = append(e.b, `,"type":"function","function":{"name":`...)
-		e.b = appendString(e.b, callName(p.Call.Name))
+		e.b = jsonstring.Append(e.b, e.names.Sent(p.Call.Name))
 		e.b = append(e.b, `,"arguments":`...)
-		e.b = appendString(e.b, callArguments(p.Call.Arguments))
-		e.b = append(e.b, `}}`...)
+		e.b = jsonstring.Append(e.b, wire.Arguments(p.Call.Arguments))
+		e.b = append(e.b, '}')
+		if data := e.ours(p); data != nil {
+			e.b = append(append(e.b, `,"extra_content":`...), data...)
+		}
+		e.b = append(e.b, '}')
 		n++
 	}
 	e.b = append(e.b, `]}`...)
-	e.results(msg, at, results)
+	e.results(msg, results)
 }
 
-func reasoningOf(msg llm.Message) string {
+// reasoning writes what a server wants back of what a reply was thought of with:
+// the text where it insists, and what only it can read.
+func (e *encoder) reasoning(msg llm.Message) {
+	if e.echoes {
+		e.b = append(e.b, `,"reasoning_content":`...)
+		e.b = jsonstring.Append(e.b, e.thoughts(msg))
+	}
+	if e.dialect.refuses(refusedReasoning) {
+		return
+	}
+	for _, p := range msg.Parts {
+		if data := e.ours(p); p.Kind == llm.KindReasoning && len(data) > 0 && data[0] == '[' {
+			e.b = append(append(e.b, `,"reasoning_details":`...), data...)
+			return
+		}
+	}
+}
+
+// thoughts is the text of a reply's reasoning, without another vendor's.
+func (e *encoder) thoughts(msg llm.Message) string {
 	var b strings.Builder
 	for _, p := range msg.Parts {
-		if p.Kind == llm.KindReasoning {
+		if p.Kind == llm.KindReasoning && (p.Opaque == nil || p.Opaque.Vendor == e.dialect.vendor) {
 			b.WriteString(p.Text)
 		}
 	}
 	return b.String()
 }
 
+// ours is the opaque data of p that this server made.
+func (e *encoder) ours(p llm.Part) []byte {
+	if p.Opaque == nil || p.Opaque.Vendor != e.dialect.vendor {
+		return nil
+	}
+	return p.Opaque.Data
+}
+
+// id is the id of a call as it is sent.
+func (e *encoder) id(id string, at, n int) string {
+	id = e.ids.Of(id, maxID, at, n)
+	if !e.dialect.shortIDs() || len(id) == shortID && !strings.ContainsAny(id, "_-") {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])[:shortID]
+}
+
 // results writes one tool message per call of msg, in the order of the calls.
 // Images follow in a person's message, since tool messages hold text only.
-func (e *encoder) results(msg llm.Message, at int, results []llm.Part) {
+func (e *encoder) results(msg llm.Message, results []llm.Part) {
 	n := 0
 	var shown []llm.Part
 	for _, p := range msg.Parts {
@@ -409,13 +414,13 @@ func (e *encoder) results(msg llm.Message, at int, results []llm.Part) {
 		}
 		e.begin("tool")
 		e.b = append(e.b, `,"tool_call_id":`...)
-		e.b = appendString(e.b, callID(p.Call.ID, at, n))
+		e.b = jsonstring.Append(e.b, e.open[n])
 		e.b = append(e.b, `,"content":`...)
-		r := resultOf(results, p.Call.ID, n)
-		e.b = appendString(e.b, e.resultText(r))
+		r := wire.ResultOf(results, p.Call.ID, n)
+		e.b = jsonstring.Append(e.b, wire.ResultText(r, e.shows, true))
 		e.b = append(e.b, '}')
 		n++
-		if r == nil || !e.images {
+		if r == nil {
 			continue
 		}
 		for _, c := range r.Content {
@@ -424,135 +429,15 @@ func (e *encoder) results(msg llm.Message, at int, results []llm.Part) {
 			}
 		}
 	}
+	e.open = e.open[:0]
 	if len(shown) > 0 {
-		e.begin("user")
-		e.b = append(e.b, `,"content":[`...)
-		e.textPart(imagesOfTools)
-		e.pictures(shown, true)
-		e.b = append(e.b, `]}`...)
+		e.withMedia(imagesOfTools, shown)
 	}
 }
 
-// resultOf is the result of the n-th call, nil when there is none.
-func resultOf(results []llm.Part, id string, n int) *llm.ToolResult {
-	if n < len(results) && results[n].Result != nil && results[n].Result.CallID == id {
-		return results[n].Result
-	}
-	for _, p := range results {
-		if id != "" && p.Result != nil && p.Result.CallID == id {
-			return p.Result
-		}
-	}
-	return nil
-}
-
-func (e *encoder) resultText(r *llm.ToolResult) string {
-	if r == nil {
-		return missingResult
-	}
-	text := e.withNotes(r.Content)
-	if strings.TrimSpace(text) == "" {
-		for _, c := range r.Content {
-			if c.Kind == llm.KindMedia {
-				text = "(an image, shown below)"
-			}
-		}
-	}
-	switch {
-	case strings.TrimSpace(text) == "" && r.IsError:
-		return errorMark + "the tool failed without saying why."
-	case strings.TrimSpace(text) == "":
-		return emptyResult
-	case r.IsError && !strings.HasPrefix(strings.ToLower(text[:min(len(text), 5)]), "error"):
-		return errorMark + text
-	}
-	return text
-}
-
-// maxID is how long OpenAI lets the id of a call be.
-const maxID = 40
-
-// callID is the id of a call as it is sent. One that is missing is made up
-// from the call's place; one that is too long is replaced by its digest.
-func callID(id string, message, n int) string {
-	switch {
-	case id == "":
-		return "call_" + strconv.Itoa(message) + "_" + strconv.Itoa(n)
-	case len(id) > maxID:
-		sum := sha256.Sum256([]byte(id))
-		return "call_" + hex.EncodeToString(sum[:12])
-	}
-	return id
-}
-
-// maxName is how long OpenAI lets a function's name be.
-const maxName = 64
-
-// callName is the name of a call as it is sent: the model may have written
-// anything, but a request with other characters is refused.
-func callName(name string) string {
-	if name == "" {
-		return "unknown"
-	}
-	if len(name) <= maxName && strings.IndexFunc(name, illegal) < 0 {
-		return name
-	}
-	fit := strings.Map(func(r rune) rune {
-		if illegal(r) {
-			return '_'
-		}
-		return r
-	}, name)
-	return fit[:min(len(fit), maxName)]
-}
-
-func illegal(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
-}
-
-// maxInvalid bounds what is sent back of arguments that can't be read.
-const maxInvalid = 1000
-
-// callArguments are the arguments of a call as they are sent. Servers read
-// them, so they are always a JSON object: what the model wrote when that is
-// one, the object inside when it encoded one twice, and else an object that
-// shows the model the beginning of what it wrote. Its result says what was
-// wrong with it.
-func callArguments(args string) string {
-	s := &scan{b: []byte(args), strict: true}
-	switch s.peek() {
-	case 0:
-		return "{}"
-	case '{':
-		if s.skip(); s.end() {
-			return args
-		}
-	case '"':
-		var scratch []byte
-		if inner, ok := s.text(&scratch); ok && s.end() {
-			again := &scan{b: inner, strict: true}
-			if again.peek() == '{' && utf8.Valid(inner) {
-				if again.skip(); again.end() {
-					return string(inner)
-				}
-			}
-		}
-	case 'n':
-		if s.skip(); s.end() {
-			return "{}"
-		}
-	}
-	b := append([]byte(nil), `{"_invalid":`...)
-	return string(append(appendString(b, clip(args, maxInvalid)), '}'))
-}
-
-// clip cuts s behind at most n bytes, between two code points.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
+// maxID is how long OpenAI lets the id of a call be, and shortID how long
+// Mistral wants one to be, of letters and digits.
+const (
+	maxID   = 40
+	shortID = 9
+)

@@ -1,26 +1,56 @@
 package openai
 
 import (
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/llm"
-	"github.com/goclaw/goclaw/internal/llm/llmtest"
 	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/provider/providertest"
 )
 
-func TestContract(t *testing.T) {
+func TestScenarios(t *testing.T) {
 	t.Parallel()
-	answering := func(a fakellm.Answer) llmtest.Make {
-		return func(t *testing.T) (llm.Model, llm.Request) {
-			s := fakellm.StartScript(t, fakellm.Script{Loop: true, Answers: []fakellm.Answer{a}})
-			return open(t, provider.Settings{BaseURL: s.Base()}), hello()
-		}
+	comments := fakellm.Answer{Raw: []string{": first\n\n"}}
+	for range 100 {
+		comments.Raw = append(comments.Raw, ": still here\n\n")
 	}
-	llmtest.Run(t, llmtest.Suite{
-		Text:  answering(fakellm.Answer{Text: "Hello, how are you?", Pieces: 4}),
-		Calls: answering(fakellm.Calls(fakellm.Use("file_read", `{"path":"a.txt"}`), fakellm.Use("datetime", `{}`))),
-		Fails: answering(fakellm.Fail(500, `{"error":{"message":"oops"}}`)),
-		Hangs: answering(fakellm.Answer{Hang: "before"}),
+	whole := "data: " + chunkHel + "\n\ndata: " + chunkStop + "\n\n"
+	chatty := comments
+	chatty.Raw = append([]string{whole}, comments.Raw...)
+	providertest.Run(t, providertest.Vendor{
+		Wire: "openai", Type: provider.Compatible, Model: "m", Path: "/v1",
+		Open: func(s provider.Settings, c *http.Client) llm.Model { return newModel(s, c) },
+		Tail: len(`]}`),
+		Times: []providertest.Time{
+			{Name: "comments and no end", Answer: comments, Every: 20 * time.Second, AtLeast: 10 * time.Minute, AtMost: 10 * time.Minute, Message: "the answer was not complete within 10 min"},
+			{Name: "complete but not closed", Answer: fakellm.Answer{Raw: []string{whole}, Hang: "middle"}, AtLeast: provider.Grace, AtMost: provider.Grace},
+			{Name: "complete, then comments for ever", Answer: chatty, Every: time.Second, AtLeast: time.Second + provider.Grace, AtMost: time.Second + provider.Grace},
+			{Name: "the end mark but no end", Answer: fakellm.Answer{Raw: []string{whole + "data: [DONE]\n\n"}, Hang: "middle"}, AtLeast: provider.Drain, AtMost: provider.Drain},
+		},
+	})
+}
+
+func TestScenariosOfDeepSeek(t *testing.T) {
+	t.Parallel()
+	providertest.Run(t, providertest.Vendor{
+		Wire: "openai", Type: "deepseek", Model: "deepseek-flash",
+		Open: func(s provider.Settings, c *http.Client) llm.Model { return newModel(s, c) },
+		Tail: len(`]}`),
+	})
+}
+
+func TestScenariosOfResponses(t *testing.T) {
+	t.Parallel()
+	providertest.Run(t, providertest.Vendor{
+		Wire: "openai", Type: "openai", Model: "gpt-6-luna", Path: "/v1",
+		Open: func(s provider.Settings, c *http.Client) llm.Model {
+			m := newModel(s, c)
+			m.dialect.official, m.dialect.vendor = true, "openai"
+			return m
+		},
+		Tail: len(`]}`),
 	})
 }

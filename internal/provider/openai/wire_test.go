@@ -386,6 +386,7 @@ func TestLessons(t *testing.T) {
 	half := 0.5
 	req := hello()
 	req.Temperature, req.Reasoning, req.MaxOutput, req.Choice = &half, "low", 100, llm.ChoiceNone
+	req.Messages = append(req.Messages, assistant(use("toolu_1", "datetime", "{}")), results(result("toolu_1", "noon", false)))
 	for _, test := range []struct {
 		name, refusal string
 		gone, there   string
@@ -396,6 +397,12 @@ func TestLessons(t *testing.T) {
 		{"effort with tools", `{"error":{"message":"Function tools with reasoning_effort are not supported for gpt-x in /v1/chat/completions.","param":"reasoning_effort","code":null}}`, `"low"`, `"reasoning_effort":"none"`},
 		{"limit", `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model.","param":"max_tokens","code":"unsupported_parameter"}}`, `"max_tokens"`, `"max_completion_tokens":100`},
 		{"choice", `{"detail":"extra fields not permitted: tool_choice"}`, "tool_choice", "stream_options"},
+		{"choice as a list", `{"detail":[{"type":"extra_forbidden","loc":["body","tool_choice"],"msg":"Extra inputs are not permitted"}]}`, "tool_choice", "stream_options"},
+		{"Groq's effort", "{\"error\":{\"message\":\"`reasoning_effort` must be one of `none` or `default`\",\"type\":\"invalid_request_error\"}}", "reasoning_effort", "stream_options"},
+		{"xAI's effort", `{"error":"Model grok-4 does not support parameter reasoningEffort."}`, "reasoning_effort", "stream_options"},
+		{"LM Studio's content", `{"error":"Invalid 'content': 'content' field must be a string or an array of objects. Got null."}`, `"content":null`, `"content":""`},
+		{"Ollama's content", `{"error":{"message":"invalid message content type: <nil>"}}`, `"content":null`, `"content":""`},
+		{"Mistral's ids", `{"object":"error","message":"Tool call id was toolu_1 but must be a-z, A-Z, 0-9, with a length of 9.","type":"invalid_function_call","param":null,"code":"3280"}`, `"toolu_1"`, `"tool_call_id":"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -452,7 +459,7 @@ func TestList(t *testing.T) {
 	for _, body := range []string{"", "<html></html>", `{"models":`} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 		_, err := open(t, provider.Settings{BaseURL: other.URL}).List(t.Context())
-		if !errors.As(err, &e) || e.Message != errForeign.Error() {
+		if !errors.As(err, &e) || e.Message != (&provider.Foreign{Vendor: whose}).Error() {
 			t.Errorf("%q: %v", body, err)
 		}
 		other.Close()

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/agent/session/sessiontest"
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/store/sqlite"
 )
 
@@ -117,6 +120,67 @@ func BenchmarkRuns(b *testing.B) {
 	for b.Loop() {
 		if runs, _, err := s.Runs(b.Context(), session.RunFilter{Depth: session.Traced, Limit: 20}); err != nil || len(runs) != 20 {
 			b.Fatal(len(runs), err)
+		}
+	}
+}
+
+// BenchmarkSeeded begins a session with a conversation of 40 messages, as a
+// client does that keeps the history itself.
+func BenchmarkSeeded(b *testing.B) {
+	h := session.NewHistory(fresh(b).Sessions(), nil)
+	var seed []llm.Message
+	for range 20 {
+		seed = append(seed, llm.UserMessage("please read main.go"), llm.AssistantMessage("It holds one function, which calls another."))
+	}
+	n := 0
+	for b.Loop() {
+		n++
+		run := fmt.Sprint("run", n)
+		turn := sessiontest.AgentTurn(session.Key{Agent: "main", ID: run}, run, "go on")
+		turn.Seed = seed
+		if thread, err := h.Begin(b.Context(), turn); err != nil || len(thread.Messages) != 41 {
+			b.Fatal(len(thread.Messages), err)
+		}
+	}
+}
+
+// BenchmarkTitles looks through the titles of 5000 sessions.
+func BenchmarkTitles(b *testing.B) {
+	s := fresh(b).Sessions()
+	h := session.NewHistory(s, nil)
+	for n := range 5000 {
+		run := fmt.Sprint("run", n)
+		if _, err := h.Begin(b.Context(), sessiontest.AgentTurn(session.Key{Agent: "main", ID: run}, run, "please read main.go and say what it does")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for title, want := range map[string]int{"main": 50, "nothing": 0} {
+		b.Run(fmt.Sprint(want, "found"), func(b *testing.B) {
+			for b.Loop() {
+				if list, _, err := s.Sessions(b.Context(), session.Filter{Title: title}); err != nil || len(list) != want {
+					b.Fatal(len(list), err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkVerify looks a token up, as each request does.
+func BenchmarkVerify(b *testing.B) {
+	u := fresh(b).Users()
+	now := time.Now()
+	admin, _, err := auth.EnsureAdmin(b.Context(), u, now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	secret, k := auth.NewToken()
+	k.User, k.Created = admin.ID, now
+	if err := u.AddToken(b.Context(), k); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := auth.Verify(b.Context(), u, secret, now); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -88,13 +88,6 @@ func endRefs(t *tx, query string, args ...any) (int, error) {
 	return len(sums), nil
 }
 
-// dropRefs removes the refs for which cond holds, and content that no living
-// ref has any more.
-func dropRefs(t *tx, cond string, args ...any) error {
-	_, err := endRefs(t, "DELETE FROM refs WHERE "+cond+" RETURNING sum", args...)
-	return err
-}
-
 // Entry implements [blob.Store].
 func (b *Blobs) Entry(ctx context.Context, ref string) (blob.Entry, error) {
 	var e blob.Entry
@@ -145,7 +138,45 @@ func (b *Blobs) Sweep(ctx context.Context, now, forget time.Time, tombstones int
 
 // Drop implements [blob.Store].
 func (b *Blobs) Drop(ctx context.Context, session string) error {
-	return b.db.write(ctx, func(t *tx) error { return dropRefs(t, "session = ?", session) })
+	return b.db.write(ctx, func(t *tx) error { return dropSession(t, session) })
+}
+
+// dropSession removes the refs of a session. Those that it shares go to one of
+// the sessions that it shares them with.
+func dropSession(t *tx, session string) error {
+	for _, q := range []string{
+		"DELETE FROM ref_shares WHERE session = ?",
+		"UPDATE refs SET session = (SELECT s.session FROM ref_shares s WHERE s.ref = refs.ref LIMIT 1)" +
+			" WHERE session = ? AND EXISTS (SELECT 1 FROM ref_shares s WHERE s.ref = refs.ref)",
+	} {
+		if _, err := t.exec(q, session); err != nil {
+			return err
+		}
+	}
+	_, err := endRefs(t, "DELETE FROM refs WHERE session = ? RETURNING sum", session)
+	return err
+}
+
+// Share implements [blob.Store].
+func (b *Blobs) Share(ctx context.Context, from, to string, until time.Time) error {
+	return b.db.write(ctx, func(t *tx) error { return shareRefs(t, from, to, until) })
+}
+
+// shareRefs lets a session read what another one may read and was made until
+// then.
+func shareRefs(t *tx, from, to string, until time.Time) error {
+	_, err := t.exec("INSERT INTO ref_shares (ref, session) SELECT ref, ?2 FROM refs WHERE created <= ?3 AND"+
+		" (session = ?1 OR ref IN (SELECT ref FROM ref_shares WHERE session = ?1)) ON CONFLICT DO NOTHING", from, to, until.UnixMilli())
+	return err
+}
+
+// Shared implements [blob.Store].
+func (b *Blobs) Shared(ctx context.Context, ref, session string) (bool, error) {
+	var shared bool
+	err := b.db.read(ctx, func(t *tx) error {
+		return t.row("SELECT EXISTS (SELECT 1 FROM ref_shares WHERE ref = ? AND session = ?)", []any{ref, session}, []any{&shared})
+	})
+	return shared, err
 }
 
 // milli is t for a column of refs: NULL when it is zero.

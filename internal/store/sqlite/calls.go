@@ -7,22 +7,22 @@ import (
 	"fmt"
 
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-// LastCall returns the newest call of a tool by an agent, in one session unless
-// id is empty. A call that has no result yet has the outcome of an interrupted
+// LastCall implements [engine.Calls]. A call that has no result yet has the outcome of an interrupted
 // one when nothing runs it any more, and no status while it is going. It reads
 // calls from the newest back, so a tool that was never called costs a look at
-// all of them.
-func (s *Sessions) LastCall(ctx context.Context, agentID, id, name string) (o tool.Outcome, ok bool, err error) {
+// all of them. The calls that a fork begins with count in that fork only.
+func (s *Sessions) LastCall(ctx context.Context, q engine.CallQuery) (o tool.Outcome, ok bool, err error) {
 	err = s.db.read(ctx, func(t *tx) error {
 		var row int64
 		var turn, round, index int
 		err := t.row("SELECT t.session, t.number, r.number, c.idx"+
 			" FROM calls c JOIN rounds r ON r.id = c.round JOIN turns t ON t.id = r.turn JOIN sessions s ON s.id = t.session"+
-			" WHERE c.tool = ? AND s.agent = ? AND (? = '' OR s.name = ?) ORDER BY c.id DESC LIMIT 1",
-			[]any{name, agentID, id, id}, []any{&row, &turn, &round, &index})
+			" WHERE c.tool = ? AND s.agent = ? AND (s.name = ? OR ? = '' AND t.copied IS NULL) AND (? = '' OR s.caller = ?) ORDER BY c.id DESC LIMIT 1",
+			[]any{q.Tool, q.Agent, q.Session, q.Session, q.Caller, q.Caller}, []any{&row, &turn, &round, &index})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

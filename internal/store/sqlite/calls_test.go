@@ -5,6 +5,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/agent/session/sessiontest"
+	"github.com/goclaw/goclaw/internal/engine"
 )
 
 func TestLastCallIsTheNewestOfItsAgent(t *testing.T) {
@@ -24,16 +25,20 @@ func TestLastCallIsTheNewestOfItsAgent(t *testing.T) {
 		name = turns[0].Rounds[0].Outcomes[0].Tool
 	}
 	for _, c := range []struct {
-		agent, session, tool string
-		found                bool
+		engine.CallQuery
+		found bool
 	}{
-		{"main", "", name, true},
-		{"main", "one", name, true},
-		{"main", "three", name, false},
-		{"nobody", "", name, false},
-		{"main", "", "another_tool", false},
+		{engine.CallQuery{Agent: "main", Tool: name}, true},
+		{engine.CallQuery{Agent: "main", Tool: name, Session: "one"}, true},
+		{engine.CallQuery{Agent: "main", Tool: name, Session: "three"}, false},
+		{engine.CallQuery{Agent: "nobody", Tool: name}, false},
+		{engine.CallQuery{Agent: "main", Tool: "another_tool"}, false},
+		{engine.CallQuery{Agent: "main", Tool: name, Caller: "ada"}, true},
+		{engine.CallQuery{Agent: "main", Tool: name, Session: "two", Caller: "ada"}, true},
+		{engine.CallQuery{Agent: "main", Tool: name, Caller: "bob"}, false},
+		{engine.CallQuery{Agent: "main", Tool: name, Session: "one", Caller: "bob"}, false},
 	} {
-		o, ok, err := db.Sessions().LastCall(t.Context(), c.agent, c.session, c.tool)
+		o, ok, err := db.Sessions().LastCall(t.Context(), c.CallQuery)
 		if err != nil || ok != c.found || ok && (o.Tool != name || o.Status == "") {
 			t.Errorf("%+v: found %v with %q %s, %v", c, ok, o.Tool, o.Status, err)
 		}

@@ -12,20 +12,37 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-const sessionColumns = "id, agent, name, title, origin, created, updated, turns, rounds, status, " + principalColumns + ", " + usageColumns
+const sessionColumns = "id, agent, name, title, origin, created, updated, turns, rounds, status, fork_of, fork_turn, " + principalColumns + ", " + usageColumns
 
-func sessionInto(id *int64, s *session.Session) []any {
+// sessionRow scans a session.
+type sessionRow struct {
+	id       int64
+	found    session.Session
+	forkOf   sql.NullString
+	forkTurn sql.NullInt64
+}
+
+func (r *sessionRow) into() []any {
+	s := &r.found
 	return args([]any{
-		id, &s.Agent, &s.ID, &s.Title, &s.Origin, instant{&s.Created}, instant{&s.Updated}, &s.Turns, &s.Rounds, &s.Status,
-	}, principalInto(&s.Caller), usageInto(&s.Usage))
+		&r.id, &s.Agent, &s.ID, &s.Title, &s.Origin, instant{&s.Created}, instant{&s.Updated}, &s.Turns, &s.Rounds, &s.Status, &r.forkOf, &r.forkTurn,
+	}, principalInto(&s.Caller), usageInto(&s.Usage, &s.USD))
+}
+
+func (r *sessionRow) session() session.Session {
+	s := r.found
+	if r.forkOf.Valid {
+		s.ForkOf = &session.Point{Session: r.forkOf.String, Turn: int(r.forkTurn.Int64)}
+	}
+	return s
 }
 
 // Session implements [session.Store].
 func (s *Sessions) Session(ctx context.Context, key session.Key) (session.Session, error) {
 	var found session.Session
 	err := s.db.read(ctx, func(t *tx) error {
-		var id int64
-		err := t.row("SELECT "+sessionColumns+" FROM sessions WHERE agent = ? AND name = ?", []any{key.Agent, key.ID}, sessionInto(&id, &found))
+		var r sessionRow
+		err := t.row("SELECT "+sessionColumns+" FROM sessions WHERE agent = ? AND name = ?", []any{key.Agent, key.ID}, r.into())
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("session %s: %w", key, session.ErrNotFound)
 		}
@@ -33,7 +50,8 @@ func (s *Sessions) Session(ctx context.Context, key session.Key) (session.Sessio
 			return err
 		}
 		var state tool.State
-		state, err = stateOf(t, id)
+		state, err = stateOf(t, r.id)
+		found = r.session()
 		found.State = &state
 		return err
 	})
@@ -56,15 +74,21 @@ func (s *Sessions) Sessions(ctx context.Context, f session.Filter) (list []sessi
 	if f.Limit <= 0 {
 		f.Limit = session.DefaultLimit
 	}
-	query := "SELECT " + sessionColumns + " FROM sessions WHERE " + w.String() + " ORDER BY updated DESC, id DESC LIMIT ?"
 	err = s.db.read(ctx, func(t *tx) error {
-		list, next = nil, ""
+		if f.Title != "" {
+			titled, err := titled(t, w, f)
+			if err != nil {
+				return err
+			}
+			w = where{}
+			w.add("id IN (SELECT value FROM json_each(?))", titled)
+		}
 		var ids []int64
+		query := "SELECT " + sessionColumns + " FROM sessions WHERE " + w.String() + " ORDER BY updated DESC, id DESC LIMIT ?"
 		err := t.each(query, args(w.args, []any{f.Limit + 1}), func(scan func(...any) error) error {
-			var id int64
-			var one session.Session
-			err := scan(sessionInto(&id, &one)...)
-			list, ids = append(list, one), append(ids, id)
+			var r sessionRow
+			err := scan(r.into()...)
+			list, ids = append(list, r.session()), append(ids, r.id)
 			return err
 		})
 		if err == nil && len(list) > f.Limit {
@@ -76,13 +100,39 @@ func (s *Sessions) Sessions(ctx context.Context, f session.Filter) (list []sessi
 	return list, next, err
 }
 
+// errEnough ends a query before its rows do.
+var errEnough = errors.New("enough rows")
+
+// titled returns the rows of the sessions within w whose title is as f asks, as
+// JSON: those of one page and one more. Titles are compared here, because the
+// database knows the case of ASCII letters only.
+func titled(t *tx, w where, f session.Filter) (string, error) {
+	holds := session.TitleHolds(f.Title)
+	ids := []int64{}
+	err := t.each("SELECT id, title FROM sessions WHERE "+w.String()+" ORDER BY updated DESC, id DESC", w.args, func(scan func(...any) error) error {
+		var id int64
+		var title string
+		if err := scan(&id, &title); err != nil || !holds(title) {
+			return err
+		}
+		if ids = append(ids, id); len(ids) > f.Limit {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return "", err
+	}
+	return encode(ids)
+}
+
 const searchQuery = `
 WITH hit AS (SELECT rowid AS place, rank FROM words WHERE words MATCH ?),
 found AS (
-	SELECT t.session, t.number, 'user' AS role, t.started AS at, t.message, hit.rank
+	SELECT t.session, t.number, 'user' AS role, t.started AS at, t.message, hit.rank, t.copied
 	FROM hit JOIN turns t ON t.id = hit.place / 2 WHERE hit.place % 2 = 0
 	UNION ALL
-	SELECT t.session, t.number, 'assistant', ifnull(r.replied, t.started), r.message, hit.rank
+	SELECT t.session, t.number, 'assistant', ifnull(r.replied, t.started), r.message, hit.rank, t.copied
 	FROM hit JOIN rounds r ON r.id = hit.place / 2 JOIN turns t ON t.id = r.turn WHERE hit.place % 2 = 1
 )
 SELECT s.agent, s.name, s.title, f.number, f.role, f.at, f.message
@@ -98,12 +148,15 @@ func (s *Sessions) Search(ctx context.Context, q session.Query) ([]session.Hit, 
 	w.and("s.agent = ?", q.Agent)
 	w.and("s.name = ?", q.ID)
 	w.and("s.caller = ?", q.Caller)
+	if q.ID == "" {
+		// What a fork began with is found where it was said, while that is there.
+		w.add("NOT EXISTS (SELECT 1 FROM turns o WHERE o.run = f.copied)")
+	}
 	if q.Limit <= 0 {
 		q.Limit = session.DefaultLimit
 	}
 	var hits []session.Hit
 	err := s.db.read(ctx, func(t *tx) error {
-		hits = nil
 		return t.each(searchQuery+w.String()+" ORDER BY f.rank, f.at DESC LIMIT ?", args([]any{matchOf(terms)}, w.args, []any{q.Limit}),
 			func(scan func(...any) error) error {
 				var h session.Hit

@@ -139,7 +139,9 @@ func TestOpenErrors(t *testing.T) {
 	newer := filepath.Join(dir, "newer.db")
 	open(t, newer)
 	raw(t, newer, "UPDATE meta SET value = 'v9.1.0' WHERE key = 'migrated_by'", "PRAGMA user_version = 9999")
-	refuse(t, newer, sqlite.ErrNewer, "9999", "v9.1.0")
+	refuse(t, newer, sqlite.ErrNewer, "9999", "made by version v9.1.0")
+	raw(t, newer, "UPDATE meta SET value = '' WHERE key = 'migrated_by'")
+	refuse(t, newer, sqlite.ErrNewer, "made by a version without a name")
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -183,6 +185,34 @@ func TestOpenUnfinished(t *testing.T) {
 	begin(t, open(t, path), "run")
 }
 
+// TestOpenOlder: a file of the first schema is brought up to date with what is
+// in it.
+func TestOpenOlder(t *testing.T) {
+	t.Parallel()
+	first, err := os.ReadFile("migrations/00001_begin.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "state.db")
+	raw(t, path, "CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, "+
+		"is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))", "INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1), (1, 1)",
+		string(first), "INSERT INTO meta (key, value) VALUES ('migrated_by', 'v1')",
+		"INSERT INTO sessions (id, agent, name, title, origin, caller, caller_name, caller_role, caller_human, created, updated, turns, status)"+
+			" VALUES (1, 'main', 'old', 'Old', 'chat', 'ada', '', 'admin', 1, 1, 1, 1, 'running')",
+		"INSERT INTO turns (session, number, run, status, model, origin, caller, caller_name, caller_role, caller_human, started, message)"+
+			` VALUES (1, 1, 'was', 'running', '', 'chat', 'ada', '', 'admin', 1, 1, '{"role":"user","parts":[{"kind":"text","text":"hi"}]}')`,
+	).Close()
+	db := open(t, path)
+	begin(t, db, "run")
+	turns, err := db.Sessions().Turns(t.Context(), session.Key{Agent: "main", ID: "old"}, 1, 0, session.Whole)
+	if err != nil || len(turns) != 1 || turns[0].Message.Text() != "hi" {
+		t.Errorf("the old turns are %+v (%v)", turns, err)
+	}
+	if at, ok, err := db.Inbox().Find(t.Context(), "was"); err != nil || !ok || at.Waiting || at.Caller != "ada" {
+		t.Errorf("the old run is found at %+v, %v (%v)", at, ok, err)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
@@ -199,13 +229,14 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 8 * 4096; i < len(content)-4096; i += 3 * 4096 {
+	// Opening reads the schema, which the file begins with.
+	for i := len(content) / 2 / 4096 * 4096; i < len(content)-4096; i += 3 * 4096 {
 		copy(content[i:], strings.Repeat("damage", 100))
 	}
 	if err := os.WriteFile(damaged, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	broken := open(t, damaged) // its first page is whole
+	broken := open(t, damaged)
 	if err := broken.Check(t.Context()); !errors.Is(err, sqlite.ErrDamaged) {
 		t.Errorf("a damaged file: %v", err)
 	}

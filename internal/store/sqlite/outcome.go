@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -16,6 +17,7 @@ import (
 type roundRow struct {
 	reply, message, request string
 	before                  any
+	media                   carried
 }
 
 // replyRest is what of a reply no column of its own holds.
@@ -24,23 +26,40 @@ type replyRest struct {
 	Target llm.Target `json:"target"`
 	Model  string     `json:"model,omitempty"`
 	ID     string     `json:"id,omitempty"`
+	Cached bool       `json:"cached,omitempty"`
+
+	Attempts  []llm.Attempt `json:"attempts,omitempty"`
+	Retracted int           `json:"retracted,omitempty"`
 }
 
 func encodeRound(r *agent.Round) (row roundRow, err error) {
-	rest := replyRest{r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID}
-	var before string
+	rest := replyRest{r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID, r.Reply.Cached, r.Attempts, r.Retracted}
 	for _, part := range []struct {
 		to *string
 		v  any
-	}{{&row.reply, rest}, {&row.message, r.Reply.Message}, {&row.request, r.Request}, {&before, r.Before}} {
+	}{{&row.reply, rest}, {&row.message, row.media.message(r.Reply.Message, r.Replied)}, {&row.request, r.Request}} {
 		if *part.to, err = encode(part.v); err != nil {
 			return row, err
 		}
 	}
 	if len(r.Before) > 0 {
-		row.before = before
+		before := make([]llm.Message, len(r.Before))
+		for i, m := range r.Before {
+			before[i] = row.media.message(m, r.Started)
+		}
+		row.before, err = encode(before)
 	}
-	return row, nil
+	return row, err
+}
+
+// put stores r as a round of a turn of the session with the row id; ended is
+// zero until it is settled.
+func (row roundRow) put(t *tx, id, turn int64, r *agent.Round, ended time.Time) (int64, error) {
+	if err := row.media.put(t, id); err != nil {
+		return 0, err
+	}
+	return t.insert("INSERT INTO rounds (turn, number, started, first_token, replied, ended, finish, reply, before, message, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		turn, r.Number, nano(r.Started), nano(r.FirstToken), nano(r.Replied), nano(ended), string(r.Reply.Finish), row.reply, row.before, row.message, row.request)
 }
 
 // Marks that stand for a value which is stored elsewhere. None is JSON.
@@ -58,6 +77,7 @@ type outcomeRow struct {
 	text, origin, parts any
 	more, args          any
 	details             any
+	media               carried
 }
 
 // outcomeRest is what no column of its own holds.
@@ -78,7 +98,7 @@ func encodeOutcome(o *tool.Outcome) (row outcomeRow, err error) {
 	row = outcomeRow{tool: o.Tool, status: string(o.Status), started: nano(o.Started), ended: nano(o.Ended)}
 	if p, ok := onlyText(o.Content); ok {
 		row.text, row.origin = p.Text, null(p.Origin)
-	} else if row.parts, err = encode(o.Content); err != nil {
+	} else if row.parts, err = encode(row.media.parts(o.Content, o.Ended)); err != nil {
 		return row, err
 	}
 	rest := outcomeRest{o.Step, o.Refusal, o.Effects, o.Touches, o.Ref, o.Type, o.Chars, o.Digest, o.Cached, o.Steps}

@@ -39,9 +39,12 @@ func newPool(db *sql.DB, begin string, size int) *pool {
 var errClosed = errors.New("the state database is closed")
 
 // busyLimit bounds how long a transaction waits for another process when its
-// context sets no limit. SQLite gives up after 5 s by itself; a loaded machine
-// can need more.
+// context sets no limit. A loaded machine can need long.
 const busyLimit = 30 * time.Second
+
+// busyPause is how long a transaction waits at most before it tries again
+// whether another process has ended its own.
+const busyPause = 20 * time.Millisecond
 
 // do runs f in a transaction and commits it, or rolls it back when f fails.
 // Waiting ends with ctx; once begun, a transaction does not. f must not wait
@@ -59,15 +62,14 @@ func (p *pool) do(ctx context.Context, f func(*tx) error) (err error) {
 	}
 	t := &tx{ctx: context.WithoutCancel(ctx), handle: h}
 	if err := p.start(ctx, t); err != nil {
-		// It may have begun all the same, when ctx ended in the same moment.
-		p.drop(h)
+		p.drop(h) // its state is unknown
 		return err
 	}
 	clean := false
 	defer func() {
 		// Also when f panics: the connection must not stay within its
 		// transaction.
-		if !clean && t.finish("ROLLBACK") != nil {
+		if !clean && t.control("ROLLBACK") != nil {
 			p.drop(h)
 			return
 		}
@@ -76,30 +78,29 @@ func (p *pool) do(ctx context.Context, f func(*tx) error) (err error) {
 	if err := f(t); err != nil {
 		return err
 	}
-	if err := t.finish("COMMIT"); err != nil {
+	if err := t.control("COMMIT"); err != nil {
 		return err
 	}
 	clean = true
 	return nil
 }
 
-// start begins the transaction. Another process can hold the database for
-// longer than SQLite waits, so that is no failure yet.
+// start begins the transaction, and waits while another process writes. SQLite
+// itself is asked without a context, for which the driver would start a
+// goroutine each time.
 func (p *pool) start(ctx context.Context, t *tx) error {
 	limit := time.Now().Add(busyLimit)
-	for {
-		stmt, err := t.prepare(p.begin)
-		if err == nil {
-			_, err = stmt.ExecContext(ctx)
-		}
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !isBusy(err) || time.Now().After(limit) {
+	for pause := time.Millisecond; ; pause = min(2*pause, busyPause) {
+		err := t.control(p.begin)
+		if err == nil || !isBusy(err) || time.Now().After(limit) {
 			return err
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -138,6 +139,11 @@ func (p *pool) put(h *handle) {
 
 // drop closes a connection whose state is unknown, instead of lending it again.
 func (p *pool) drop(h *handle) {
+	// SQLite keeps a connection that has statements left, with its transaction
+	// and all its locks, until the last of them is gone.
+	for _, s := range h.stmts {
+		_ = s.Close() // a statement that fails last says so again
+	}
 	// The error is the one that makes database/sql close the connection; what
 	// closing reports is of no use to anybody.
 	_ = h.conn.Raw(func(any) error { return driver.ErrBadConn })
@@ -167,7 +173,8 @@ func (p *pool) close() error {
 
 // tx is a transaction under way.
 type tx struct {
-	ctx context.Context
+	ctx     context.Context
+	changed bool // rows were changed
 	*handle
 }
 
@@ -183,7 +190,8 @@ func (t *tx) prepare(query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-func (t *tx) finish(how string) error {
+// control runs a statement that begins or ends the transaction.
+func (t *tx) control(how string) error {
 	s, err := t.prepare(how)
 	if err != nil {
 		return err
@@ -216,7 +224,13 @@ func (t *tx) run(query string, args []any) (sql.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.ExecContext(t.ctx, args...)
+	res, err := s.ExecContext(t.ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	n, err := res.RowsAffected()
+	t.changed = t.changed || n > 0
+	return res, err
 }
 
 // row scans the only row into dest; the error is [sql.ErrNoRows] when there is none.

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -52,6 +53,14 @@ func beChild(ctx context.Context, what, home string) error {
 	h := session.NewHistory(db.Sessions(), nil)
 	if _, err := session.NewHolds(filepath.Join(home, "locks")).Hold(ctx, killed); err != nil {
 		return err
+	}
+	if what == "busy" {
+		for n := 1; ; n++ {
+			if _, err := sessiontest.TurnWithTool(ctx, h, killed, fmt.Sprint("busy-", n), "do it"); err != nil {
+				return err
+			}
+			fmt.Println(n)
+		}
 	}
 	t := sessiontest.AgentTurn(killed, "run-"+what, "do it")
 	thread, err := h.Begin(ctx, t)
@@ -196,6 +205,60 @@ func TestKilled(t *testing.T) {
 		turns, err := db.Sessions().Turns(t.Context(), killed, 2*n+1, 2*n+1, session.Heads)
 		if err != nil || turns[0].Status != agent.Interrupted {
 			t.Errorf("%s: the killed turn is %+v (%v)", c.what, turns, err)
+		}
+	}
+}
+
+// TestKilledAnywhere kills a process that runs turn after turn: what it said to
+// be done is there, and no answer is without the end of its turn.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int{1, 2, 5, 17} {
+		home := t.TempDir()
+		cmd, out := start(t, "busy", home)
+		for n := range after {
+			if line, err := out.ReadString('\n'); line != fmt.Sprintln(n+1) {
+				t.Fatalf("the child said %q (%v)", line, err)
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(out) // what it could still say
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Fatal("the child ended by itself")
+		}
+		db := open(t, filepath.Join(home, "state.db"))
+		turns, err := db.Sessions().Turns(t.Context(), killed, 1, 0, session.Whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := 0
+		for _, turn := range turns {
+			switch turn.Status {
+			case agent.Done:
+				done++
+				if len(turn.Rounds) != 2 || turn.Rounds[1].Ended.IsZero() || turn.Ended.IsZero() {
+					t.Errorf("a turn that is done: %+v", turn)
+				}
+			case agent.Running:
+				if len(turn.Rounds) > 1 {
+					t.Errorf("an answer without the end of its turn: %+v", turn)
+				}
+				for _, r := range turn.Rounds {
+					if settled := !r.Ended.IsZero(); settled != (r.Outcomes[0].Status != "") {
+						t.Errorf("half of a round: %+v", r)
+					}
+				}
+			default:
+				t.Errorf("a turn is %s", turn.Status)
+			}
+		}
+		if promised := after + bytes.Count(said, []byte("\n")); done < promised || len(turns) > done+1 {
+			t.Errorf("%d turns of %d are done, %d were said to be", done, len(turns), promised)
 		}
 	}
 }

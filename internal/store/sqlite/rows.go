@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/llm"
 )
@@ -79,17 +80,20 @@ func principalInto(p *auth.Principal) []any { return []any{&p.ID, &p.Name, &p.Ro
 
 const principalColumns = "caller, caller_name, caller_role, caller_human"
 
-func usage(u llm.Usage) []any {
-	return []any{u.Input, u.Cached, u.CacheWrite, u.Output, u.Reasoning}
+// usage lists the columns of what was used and what that cost, in the order of
+// usageColumns.
+func usage(u llm.Usage, usd *float64) []any {
+	return []any{u.Input, u.Cached, u.CacheWrite, u.Output, u.Reasoning, usd}
 }
 
-func usageInto(u *llm.Usage) []any {
-	return []any{&u.Input, &u.Cached, &u.CacheWrite, &u.Output, &u.Reasoning}
+func usageInto(u *llm.Usage, usd **float64) []any {
+	return []any{&u.Input, &u.Cached, &u.CacheWrite, &u.Output, &u.Reasoning, usd}
 }
 
 const (
-	usageColumns = "input, cached, cache_write, output, reasoning"
-	usageAdded   = "input = input + ?, cached = cached + ?, cache_write = cache_write + ?, output = output + ?, reasoning = reasoning + ?"
+	usageColumns = "input, cached, cache_write, output, reasoning, usd"
+	// An unknown cost makes the sum unknown: NULL stays NULL.
+	usageAdded = "input = input + ?, cached = cached + ?, cache_write = cache_write + ?, output = output + ?, reasoning = reasoning + ?, usd = usd + ?"
 )
 
 // args joins lists of arguments.
@@ -142,7 +146,7 @@ func (w *where) after(columns, cursor string) error {
 	nanos, err1 := strconv.ParseInt(at, 36, 64)
 	row, err2 := strconv.ParseInt(id, 36, 64)
 	if !ok || err1 != nil || err2 != nil {
-		return fmt.Errorf("%q does not continue a list", cursor)
+		return fmt.Errorf("%q: %w", cursor, session.ErrCursor)
 	}
 	w.add("("+columns+") < (?, ?)", nanos, row)
 	return nil

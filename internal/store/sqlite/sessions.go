@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,26 +24,38 @@ var _ session.Store = (*Sessions)(nil)
 func (db *DB) Sessions() *Sessions { return &Sessions{db} }
 
 // Begin implements [session.Store].
-func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn, title string) (session.Begun, error) {
+func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn, title string, seed ...session.Turn) (session.Begun, error) {
 	var begun session.Begun
-	message, err := encode(turn.Message)
+	var media carried
+	message, err := encode(media.message(turn.Message, turn.Started))
+	if err != nil {
+		return begun, err
+	}
+	told, err := encodeSeed(seed)
 	if err != nil {
 		return begun, err
 	}
 	err = s.db.write(ctx, func(t *tx) error {
-		begun = session.Begun{}
 		var id int64
 		err := t.row("SELECT id, turns, rounds FROM sessions WHERE agent = ? AND name = ?",
 			[]any{key.Agent, key.ID}, []any{&id, &begun.Turn, &begun.Rounds})
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			id, err = t.insert("INSERT INTO sessions (agent, name, title, origin, created, updated, status, "+principalColumns+
-				") VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?)",
-				args([]any{key.Agent, key.ID, title, string(turn.Origin), nano(turn.Started), nano(turn.Started)}, principal(turn.Caller))...)
+			id, err = t.insert("INSERT INTO sessions (agent, name, title, origin, created, updated, turns, rounds, status, "+principalColumns+
+				") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				args([]any{
+					key.Agent, key.ID, title, string(turn.Origin), nano(turn.Started), nano(turn.Started), len(told) + 1, told.rounds(), string(agent.Running),
+				}, principal(turn.Caller))...)
+			if begun.New = err == nil; begun.New {
+				begun.Turn, begun.Rounds, err = told.put(t, id)
+			}
 		case err == nil && begun.Turn > 0:
 			if _, _, err = interrupt(t, id, turn.Started); err == nil {
 				begun.State, err = stateOf(t, id)
 			}
+		}
+		if err == nil {
+			err = media.put(t, id)
 		}
 		if err != nil {
 			return err
@@ -52,43 +65,41 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			args([]any{
 				id, begun.Turn, turn.Run, string(agent.Running), turn.Model, string(turn.Origin), nano(turn.Started), message,
-			}, principal(turn.Caller))...); err != nil {
+			}, principal(turn.Caller))...); err != nil || begun.New {
 			return err
 		}
-		_, err = t.exec("UPDATE sessions SET turns = ?, status = ?, updated = max(updated, ifnull(?, 0)) WHERE id = ?",
-			begun.Turn, string(agent.Running), nano(turn.Started), id)
+		_, err = t.exec("UPDATE sessions SET turns = ?, rounds = ?, status = ?, updated = max(updated, ifnull(?, 0)) WHERE id = ?",
+			begun.Turn, begun.Rounds, string(agent.Running), nano(turn.Started), id)
 		return err
 	})
 	return begun, err
 }
 
 // Called implements [session.Store].
-func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round) error {
+func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round, kept ...session.Snapshot) error {
 	row, err := encodeRound(r)
 	if err != nil {
 		return err
 	}
-	u := usage(r.Reply.Usage)
+	u, model := usage(agent.Sum(r.Spent)), r.Reply.Target.String()
 	return s.db.write(ctx, func(t *tx) error {
-		turn, id, err := running(t, run)
+		var turn, id int64
+		err := t.row("UPDATE turns SET model = CASE WHEN ? = '' THEN model ELSE ? END, "+usageAdded+" WHERE run = ? AND status = 'running' RETURNING id, session",
+			args([]any{model, model}, u, []any{run}), []any{&turn, &id})
+		if errors.Is(err, sql.ErrNoRows) {
+			return notRunning(t, run)
+		}
 		if err != nil {
 			return err
 		}
-		n, err := t.exec("UPDATE sessions SET rounds = rounds + 1, "+usageAdded+" WHERE id = ? AND rounds = ? - 1",
-			args(u, []any{id, r.Number})...)
+		n, err := t.exec("UPDATE sessions SET rounds = rounds + 1, "+usageAdded+" WHERE id = ? AND rounds = ? - 1", args(u, []any{id, r.Number})...)
 		if err != nil {
 			return err
 		}
 		if n != 1 {
-			return fmt.Errorf("round %d is not the next one of its session", r.Number)
+			return notNext(r)
 		}
-		model := r.Reply.Target.String()
-		if _, err := t.exec("UPDATE turns SET model = CASE WHEN ? = '' THEN model ELSE ? END, "+usageAdded+" WHERE id = ?",
-			args([]any{model, model}, u, []any{turn})...); err != nil {
-			return err
-		}
-		round, err := t.insert("INSERT INTO rounds (turn, number, started, first_token, replied, finish, reply, before, message, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			turn, r.Number, nano(r.Started), nano(r.FirstToken), nano(r.Replied), string(r.Reply.Finish), row.reply, row.before, row.message, row.request)
+		round, err := row.put(t, id, turn, r, time.Time{})
 		if err != nil {
 			return err
 		}
@@ -97,21 +108,42 @@ func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round) error
 				return err
 			}
 		}
-		return nil
+		if err := putSpent(t, turn, r.Spent); err != nil {
+			return err
+		}
+		return putWith(t, id, round, r.Joined, kept)
 	})
 }
 
-// running returns the rows of the turn that run handles, and of its session.
-func running(t *tx, run string) (turn, id int64, err error) {
+// putWith stores what comes with a round: which messages have joined it, and
+// what the session keeps from now on.
+func putWith(t *tx, id, round int64, joined []string, kept []session.Snapshot) error {
+	if err := join(t, round, joined); err != nil {
+		return err
+	}
+	for _, k := range kept {
+		if err := putSnapshot(t, id, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func notNext(r *agent.Round) error {
+	return fmt.Errorf("round %d is not the next one of its session", r.Number)
+}
+
+// notRunning says why run has no running turn.
+func notRunning(t *tx, run string) error {
 	var status agent.Status
-	err = t.row("SELECT id, session, status FROM turns WHERE run = ?", []any{run}, []any{&turn, &id, &status})
+	err := t.row("SELECT status FROM turns WHERE run = ?", []any{run}, []any{&status})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return 0, 0, fmt.Errorf("run %s: %w", run, session.ErrNotFound)
-	case err == nil && status != agent.Running:
-		return 0, 0, fmt.Errorf("run %s has ended (%s)", run, status)
+		return fmt.Errorf("run %s: %w", run, session.ErrNotFound)
+	case err != nil:
+		return err
 	}
-	return turn, id, err
+	return fmt.Errorf("run %s has ended (%s)", run, status)
 }
 
 const roundOfRun = "(SELECT r.id FROM turns t JOIN rounds r ON r.turn = t.id WHERE t.run = ? AND r.number = ?)"
@@ -131,7 +163,14 @@ func (s *Sessions) Result(ctx context.Context, run string, round, index int, o t
 		if err == nil && n != 1 {
 			err = fmt.Errorf("call %d of round %d of run %s: %w", index, round, run, session.ErrNotFound)
 		}
-		return err
+		if err != nil || len(row.media) == 0 {
+			return err
+		}
+		turn, err := turnOf(t, run)
+		if err != nil {
+			return err
+		}
+		return row.media.put(t, turn.session)
 	})
 }
 
@@ -146,16 +185,13 @@ func (s *Sessions) Settled(ctx context.Context, run string, r *agent.Round) erro
 		}
 	}
 	return s.db.write(ctx, func(t *tx) error {
-		turn, id, err := running(t, run)
-		if err != nil {
-			return err
-		}
-		var round int64
+		var id, round int64
 		var calls int
-		err = t.row("SELECT r.id, (SELECT count(*) FROM calls c WHERE c.round = r.id) FROM rounds r WHERE r.turn = ? AND r.number = ?",
-			[]any{turn, r.Number}, []any{&round, &calls})
+		err := t.row("UPDATE rounds SET ended = ? WHERE number = ? AND turn = (SELECT id FROM turns WHERE run = ? AND status = 'running')"+
+			" RETURNING id, (SELECT session FROM turns t WHERE t.id = turn), (SELECT count(*) FROM calls WHERE round = rounds.id)",
+			[]any{nano(r.Ended), r.Number, run}, []any{&round, &id, &calls})
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("round %d of run %s: %w", r.Number, run, session.ErrNotFound)
+			return fmt.Errorf("the turn of run %s runs no round %d: %w", run, r.Number, session.ErrNotFound)
 		}
 		if err != nil {
 			return err
@@ -164,7 +200,7 @@ func (s *Sessions) Settled(ctx context.Context, run string, r *agent.Round) erro
 			return fmt.Errorf("round %d has %d calls and %d outcomes", r.Number, calls, len(rows))
 		}
 		for i, row := range rows {
-			if err := row.dedupe(t, r.Outcomes[i].Ref); err != nil {
+			if err := errors.Join(row.dedupe(t, r.Outcomes[i].Ref), row.media.put(t, id)); err != nil {
 				return err
 			}
 			if _, err := t.exec("UPDATE calls SET "+outcomeSet+" WHERE round = ? AND idx = ? AND "+outcomeDiffers,
@@ -172,48 +208,90 @@ func (s *Sessions) Settled(ctx context.Context, run string, r *agent.Round) erro
 				return err
 			}
 		}
-		if _, err := t.exec("UPDATE rounds SET ended = ? WHERE id = ?", nano(r.Ended), round); err != nil {
+		return putState(t, id, r.State)
+	})
+}
+
+// Answered implements [session.Store].
+func (s *Sessions) Answered(ctx context.Context, run string, r *agent.Round, end agent.End, kept ...session.Snapshot) error {
+	if len(r.Calls) > 0 {
+		return fmt.Errorf("round %d has %d open calls", r.Number, len(r.Calls))
+	}
+	row, err := encodeRound(r)
+	if err != nil {
+		return err
+	}
+	return s.db.write(ctx, func(t *tx) error {
+		turn, err := turnOf(t, run)
+		if err != nil {
 			return err
 		}
-		return putState(t, id, r.State)
+		if turn.status != agent.Running {
+			return fmt.Errorf("run %s has ended (%s)", run, turn.status)
+		}
+		if turn.rounds != r.Number-1 {
+			return notNext(r)
+		}
+		round, err := row.put(t, turn.session, turn.id, r, r.Ended)
+		if err != nil {
+			return err
+		}
+		if err := putWith(t, turn.session, round, r.Joined, kept); err != nil {
+			return err
+		}
+		if err := putState(t, turn.session, r.State); err != nil {
+			return err
+		}
+		turn.rounds++
+		end.Spent = append(slices.Clip(r.Spent), end.Spent...)
+		return turn.end(t, end, r.Reply.Target.String())
 	})
 }
 
 // End implements [session.Store].
 func (s *Sessions) End(ctx context.Context, run string, end agent.End) error {
 	return s.db.write(ctx, func(t *tx) error {
-		var id, owner int64
-		var status agent.Status
-		var counted llm.Usage
-		err := t.row("SELECT id, session, status, "+usageColumns+" FROM turns WHERE run = ?", []any{run},
-			args([]any{&id, &owner, &status}, usageInto(&counted)))
-		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("run %s: %w", run, session.ErrNotFound)
-		}
-		if err != nil || status != agent.Running {
+		turn, err := turnOf(t, run)
+		if err != nil || turn.status != agent.Running {
 			return err
 		}
-		var more llm.Usage
-		if end.Usage != (llm.Usage{}) {
-			more = minus(end.Usage, counted)
-		}
-		if _, err := t.exec("UPDATE turns SET status = ?, error = ?, ended = ?, "+usageAdded+" WHERE id = ?",
-			args([]any{string(end.Status), end.Error, nano(end.Time)}, usage(more), []any{id})...); err != nil {
-			return err
-		}
-		if _, err = t.exec("UPDATE sessions SET status = ?, updated = max(updated, ifnull(?, 0)), "+usageAdded+" WHERE id = ?",
-			args([]any{string(end.Status), nano(end.Time)}, usage(more), []any{owner})...); err != nil {
-			return err
-		}
-		return indexTurn(t, id)
+		return turn.end(t, end, "")
 	})
 }
 
-func minus(u, v llm.Usage) llm.Usage {
-	return llm.Usage{
-		Input: u.Input - v.Input, Cached: u.Cached - v.Cached, CacheWrite: u.CacheWrite - v.CacheWrite,
-		Output: u.Output - v.Output, Reasoning: u.Reasoning - v.Reasoning,
+// ending is a turn that is to end.
+type ending struct {
+	id, session int64
+	status      agent.Status
+	rounds      int // of the session
+}
+
+func turnOf(t *tx, run string) (ending, error) {
+	var e ending
+	err := t.row("SELECT t.id, t.session, t.status, s.rounds FROM turns t JOIN sessions s ON s.id = t.session WHERE t.run = ?", []any{run},
+		[]any{&e.id, &e.session, &e.status, &e.rounds})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("run %s: %w", run, session.ErrNotFound)
 	}
+	return e, err
+}
+
+// end stores how the turn ended. model is who gave its last round, empty when
+// that is stored.
+func (e *ending) end(t *tx, end agent.End, model string) error {
+	more := usage(agent.Sum(end.Spent))
+	if err := putSpent(t, e.id, end.Spent); err != nil {
+		return err
+	}
+	if _, err := t.exec("UPDATE turns SET status = ?, error = ?, ended = ?, model = CASE WHEN ? = '' THEN model ELSE ? END, "+usageAdded+" WHERE id = ?",
+		args([]any{string(end.Status), end.Error, nano(end.Time), model, model}, more, []any{e.id})...); err != nil {
+		return err
+	}
+	if _, err := t.exec("UPDATE sessions SET status = ?, rounds = ?, updated = max(updated, ifnull(?, 0)), "+usageAdded+" WHERE id = ?",
+		args([]any{string(end.Status), e.rounds, nano(end.Time)}, more, []any{e.session})...); err != nil {
+		return err
+	}
+	return indexTurn(t, e.id)
 }
 
 // Taken implements [session.Store].
@@ -289,9 +367,23 @@ func interrupt(t *tx, id int64, at time.Time) (turns, calls int, err error) {
 // applyUnsettled brings the effects of calls that ended, in rounds of a turn
 // that were never settled, into the session's state: what they did is done.
 func applyUnsettled(t *tx, id, turn int64) error {
+	effects, err := effectsOf(t, "t.id = ? AND r.ended IS NULL", turn)
+	if err != nil || len(effects) == 0 {
+		return err
+	}
+	state, err := stateOf(t, id)
+	if err != nil {
+		return err
+	}
+	return putState(t, id, state.Apply(effects...))
+}
+
+// effectsOf lists the effects of the calls for whose turn t and round r cond
+// holds, in the order of the calls.
+func effectsOf(t *tx, cond string, args ...any) ([]tool.Effect, error) {
 	var effects []tool.Effect
-	err := t.each("SELECT c.more FROM calls c JOIN rounds r ON r.id = c.round WHERE r.turn = ? AND r.ended IS NULL AND c.more IS NOT NULL ORDER BY r.number, c.idx",
-		[]any{turn}, func(scan func(...any) error) error {
+	err := t.each("SELECT c.more FROM turns t JOIN rounds r ON r.turn = t.id JOIN calls c ON c.round = r.id WHERE c.more IS NOT NULL AND "+cond+" ORDER BY r.number, c.idx",
+		args, func(scan func(...any) error) error {
 			var more sql.NullString
 			var rest outcomeRest
 			if err := scan(&more); err != nil {
@@ -303,14 +395,7 @@ func applyUnsettled(t *tx, id, turn int64) error {
 			effects = append(effects, rest.Effects...)
 			return nil
 		})
-	if err != nil || len(effects) == 0 {
-		return err
-	}
-	state, err := stateOf(t, id)
-	if err != nil {
-		return err
-	}
-	return putState(t, id, state.Apply(effects...))
+	return effects, err
 }
 
 // putState stores the state of a session, when it differs from what is stored.
@@ -329,7 +414,6 @@ func putState(t *tx, id int64, state tool.State) error {
 func (s *Sessions) Unfinished(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
 	err := s.db.write(ctx, func(t *tx) error {
-		keys = nil
 		return t.each("SELECT agent, name FROM sessions WHERE status = 'running' ORDER BY id", nil,
 			func(scan func(...any) error) error {
 				var k session.Key
@@ -356,15 +440,19 @@ func (s *Sessions) Snapshot(ctx context.Context, key session.Key, name string) (
 }
 
 // KeepSnapshot implements [session.Store].
-func (s *Sessions) KeepSnapshot(ctx context.Context, key session.Key, name, text string) error {
+func (s *Sessions) KeepSnapshot(ctx context.Context, key session.Key, kept session.Snapshot) error {
 	return s.db.write(ctx, func(t *tx) error {
 		id, err := sessionID(t, key)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec("INSERT INTO snapshots (session, name, text) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET text = excluded.text", id, name, text)
-		return err
+		return putSnapshot(t, id, kept)
 	})
+}
+
+func putSnapshot(t *tx, id int64, kept session.Snapshot) error {
+	_, err := t.exec("INSERT INTO snapshots (session, name, text) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET text = excluded.text", id, kept.Name, kept.Text)
+	return err
 }
 
 // Rename implements [session.Store].
@@ -380,7 +468,8 @@ func (s *Sessions) Rename(ctx context.Context, key session.Key, title string) er
 }
 
 // Delete implements [session.Store]. Bytes that the session keeps under refs
-// go with it.
+// go with it, but for those that forks read, and messages that a dead process
+// left waiting for it.
 func (s *Sessions) Delete(ctx context.Context, key session.Key) error {
 	return s.db.write(ctx, func(t *tx) error {
 		id, err := sessionID(t, key)
@@ -396,7 +485,10 @@ func (s *Sessions) Delete(ctx context.Context, key session.Key) error {
 				return err
 			}
 		}
-		return dropRefs(t, "session = ?", key.String())
+		if _, err := t.exec("DELETE FROM inbox WHERE agent = ? AND name = ?", key.Agent, key.ID); err != nil {
+			return err
+		}
+		return dropSession(t, key.String())
 	})
 }
 
@@ -454,16 +546,23 @@ func indexTurn(t *tx, turn int64) error {
 		return err
 	}
 	for _, one := range all {
-		if len(one.text) > maxIndexed {
-			one.text = strings.ToValidUTF8(one.text[:maxIndexed], "")
-		}
-		words := session.IndexText(one.text)
-		if words == "" {
-			continue
-		}
-		if _, err := t.exec("INSERT INTO words (rowid, text) VALUES (?, ?)", one.place, words); err != nil {
+		if err := indexWords(t, one.place, one.text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// indexWords makes text findable as what was said at place: twice the row of a
+// turn, or one more than twice that of a round.
+func indexWords(t *tx, place int64, text string) error {
+	if len(text) > maxIndexed {
+		text = strings.ToValidUTF8(text[:maxIndexed], "")
+	}
+	words := session.IndexText(text)
+	if words == "" {
+		return nil
+	}
+	_, err := t.exec("INSERT INTO words (rowid, text) VALUES (?, ?)", place, words)
+	return err
 }

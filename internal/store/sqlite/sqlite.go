@@ -1,6 +1,7 @@
 // Package sqlite keeps the state in one SQLite file. It implements the stores
 // that rooms declare: [Sessions] for sessions and their rounds, [Blobs] for
-// bytes under refs, [Users] for users and tokens.
+// bytes under refs, [Answers] for answers of models, [Users] for users and
+// tokens.
 //
 // A process writes through one connection, because two would starve each
 // other, and reads through a few more that can't write. Readers see the last
@@ -20,12 +21,14 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -37,6 +40,13 @@ type Options struct {
 	// Version is the program's own. It is kept when the program migrates the
 	// file, for the message of an older one that can't read it any more.
 	Version string
+	// MayMigrate says why the schema of a file that exists must not be changed
+	// now; nil when it may. It is asked while no other process can open the file,
+	// and must not open it itself.
+	MayMigrate func(from, to int) error
+	// Migrated is told that the schema of a file that exists was changed, and
+	// where a copy of the file is as it was before.
+	Migrated func(from, to int, copy string)
 	// Readers is how many transactions read at once; 4 when 0.
 	Readers int
 }
@@ -46,14 +56,18 @@ type DB struct {
 	path    string
 	writer  *pool
 	readers *pool
+	fault   atomic.Pointer[error] // see [DB.Fault]
 }
 
 // Open opens the database at path and brings its schema up to date. A file
 // that doesn't exist is made, readable for its owner only, as is its folder.
 // Waiting for another process that migrates it ends with ctx.
 //
-// The error says in words what is wrong; it is one of [ErrNewer], [ErrDamaged],
-// [ErrForeign], [ErrReadOnly] and [ErrFull] where these fit.
+// A file of an older schema is copied first, beside itself under its name and
+// .before- with the number of the new schema; the last two copies stay.
+//
+// The error says in words what is wrong; it is one of [ErrNewer], [ErrGap],
+// [ErrDamaged], [ErrForeign], [ErrReadOnly] and [ErrFull] where these fit.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	db, err := open(ctx, path, opts)
 	if err != nil {
@@ -85,8 +99,8 @@ func open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	// The writer is opened before any reader: it alone can recover what a
 	// process left that died while writing.
 	db := &DB{path: path, writer: newPool(w, "BEGIN IMMEDIATE", 1)}
-	db.writer.setup = keepLog
-	if err := db.migrate(ctx, opts.Version); err != nil {
+	db.writer.setup = setWriter
+	if err := db.migrate(ctx, opts); err != nil {
 		return nil, errors.Join(err, db.writer.close())
 	}
 	r, err := sql.Open("sqlite", readerDSN(path))
@@ -128,7 +142,37 @@ func (db *DB) Check(ctx context.Context) error {
 
 // write runs f in a transaction of the one writer.
 func (db *DB) write(ctx context.Context, f func(*tx) error) error {
-	return explain(db.writer.do(ctx, f))
+	changed := false
+	err := explain(db.writer.do(ctx, func(t *tx) error {
+		err := f(t)
+		changed = t.changed
+		return err
+	}))
+	switch {
+	case IsFault(err):
+		db.fault.Store(&err)
+	case err == nil && changed:
+		db.fault.Store(nil)
+	}
+	return err
+}
+
+// Fault is why nothing could be written when something last was to be: what is
+// wrong with the file, its folder or its disk ([IsFault]). It is nil from when
+// something was written again, and before anything failed.
+func (db *DB) Fault() error {
+	if err := db.fault.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Touch writes as little as can be written, to find out whether it can.
+func (db *DB) Touch(ctx context.Context) error {
+	return db.write(ctx, func(t *tx) error {
+		_, err := t.exec("INSERT INTO meta (key, value) VALUES ('touched', ?) ON CONFLICT DO UPDATE SET value = excluded.value", time.Now().UTC().Format(time.RFC3339Nano))
+		return err
+	})
 }
 
 // read runs f in a transaction that sees one state of the database throughout.
@@ -197,15 +241,23 @@ func readerDSN(path string) string {
 	})
 }
 
-// keepLog lets the file of the write-ahead log stay, empty, when the last
-// connection closes. Deleting it and making it anew costs each short command
-// more than a transaction.
-func keepLog(driver any) error {
-	c, ok := driver.(sqlite.FileControl)
+// setWriter completes the settings of the connection that writes.
+//
+// The file of the write-ahead log stays, empty, when the last connection
+// closes: deleting it and making it anew costs each short command more than a
+// transaction. And the pool waits for other processes, not SQLite.
+func setWriter(conn any) error {
+	c, ok := conn.(interface {
+		sqlite.FileControl
+		driver.ExecerContext
+	})
 	if !ok {
-		return fmt.Errorf("a connection of type %T can't keep its log", driver)
+		return fmt.Errorf("a connection of type %T can't keep its log", conn)
 	}
-	_, err := c.FileControlPersistWAL("main", 1)
+	if _, err := c.FileControlPersistWAL("main", 1); err != nil {
+		return err
+	}
+	_, err := c.ExecContext(context.Background(), "PRAGMA busy_timeout = 0", nil)
 	return err
 }
 

@@ -2,18 +2,26 @@ package sqlite_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/agent/run/runtest"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/agent/session/sessiontest"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/auth/authtest"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/blob/blobtest"
+	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/provider/providertest"
 	"github.com/goclaw/goclaw/internal/store/sqlite"
+	"github.com/goclaw/goclaw/internal/store/sqlite/sqlitetest"
 )
 
 func open(t testing.TB, path string) *sqlite.DB {
@@ -30,11 +38,21 @@ func open(t testing.TB, path string) *sqlite.DB {
 	return db
 }
 
-func fresh(t testing.TB) *sqlite.DB { return open(t, filepath.Join(t.TempDir(), "state.db")) }
+func fresh(t testing.TB) *sqlite.DB {
+	return sqlitetest.Open(t, filepath.Join(t.TempDir(), "state.db"))
+}
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	sessiontest.Run(t, func(t *testing.T) session.Store { return fresh(t).Sessions() })
+}
+
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	runtest.Inbox(t, func(t *testing.T) (run.Inbox, session.Store) {
+		db := fresh(t)
+		return db.Inbox(), db.Sessions()
+	})
 }
 
 func TestBlobs(t *testing.T) {
@@ -45,9 +63,67 @@ func TestBlobs(t *testing.T) {
 	})
 }
 
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	providertest.Answers(t, func(t *testing.T) (a, b provider.Answers) {
+		path := filepath.Join(t.TempDir(), "state.db")
+		return open(t, path).Answers(), open(t, path).Answers()
+	})
+}
+
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	authtest.Run(t, func(t *testing.T) auth.Users { return fresh(t).Users() })
+}
+
+// TestSignInOnce: of processes that start side by side one makes the admin, and
+// of browsers that open one link at several processes one is signed in.
+func TestSignInOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	var stores []auth.Users
+	for range 3 {
+		stores = append(stores, open(t, path).Users())
+	}
+	now := time.Now()
+	count := func(f func(auth.Users) (bool, error)) int {
+		t.Helper()
+		won := make([]bool, len(stores))
+		errs := make([]error, len(stores))
+		var wg sync.WaitGroup
+		for i, u := range stores {
+			wg.Go(func() { won[i], errs[i] = f(u) })
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+		n := 0
+		for _, w := range won {
+			if w {
+				n++
+			}
+		}
+		return n
+	}
+	made := count(func(u auth.Users) (bool, error) {
+		_, made, err := auth.EnsureAdmin(t.Context(), u, now)
+		return made, err
+	})
+	code, err := auth.NewLink(t.Context(), stores[0], auth.FirstAdmin, 0, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signedIn := count(func(u auth.Users) (bool, error) {
+		_, _, _, err := auth.Redeem(t.Context(), u, code, now)
+		if errors.Is(err, auth.ErrDenied) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if made != 1 || signedIn != 1 {
+		t.Errorf("%d made the admin and %d signed in by one link, want 1 each", made, signedIn)
+	}
 }
 
 // TestSpilledOnce: the whole text of a spilled result stands under its ref and

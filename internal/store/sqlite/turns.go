@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 
@@ -42,8 +43,8 @@ func (s *Sessions) Turns(ctx context.Context, key session.Key, first, last int, 
 	return turns, err
 }
 
-const turnColumns = "t.number, t.run, t.message, t.model, t.status, t.error, t.origin, t.started, t.ended, " +
-	"t.caller, t.caller_name, t.caller_role, t.caller_human, t.input, t.cached, t.cache_write, t.output, t.reasoning"
+const turnColumns = "t.number, iif(t.seeded, '', ifnull(t.copied, t.run)), t.seeded, t.copied IS NOT NULL, t.message, t.model, t.status, t.error, t.origin, t.started, t.ended, " +
+	"t.caller, t.caller_name, t.caller_role, t.caller_human, t.input, t.cached, t.cache_write, t.output, t.reasoning, t.usd"
 
 // turnRow scans a turn.
 type turnRow struct {
@@ -53,8 +54,8 @@ type turnRow struct {
 
 func (r *turnRow) into() []any {
 	return args([]any{
-		&r.Number, &r.Run, &r.message, &r.Model, &r.Status, &r.Error, &r.Origin, instant{&r.Started}, instant{&r.Ended},
-	}, principalInto(&r.Caller), usageInto(&r.Usage))
+		&r.Number, &r.Run, &r.Seeded, &r.Copied, &r.message, &r.Model, &r.Status, &r.Error, &r.Origin, instant{&r.Started}, instant{&r.Ended},
+	}, principalInto(&r.Caller), usageInto(&r.Usage, &r.USD))
 }
 
 func readTurns(t *tx, id int64, first, last int, depth session.Depth) ([]session.Turn, error) {
@@ -69,13 +70,15 @@ func readTurns(t *tx, id int64, first, last int, depth session.Depth) ([]session
 			turns = append(turns, r.Turn)
 			return decode(r.message, &turns[len(turns)-1].Message)
 		})
-	if err != nil || depth == session.Heads || len(turns) == 0 {
-		return turns, err
+	if err == nil && depth != session.Heads && len(turns) > 0 {
+		if err = readRounds(t, span, depth, turns); err == nil {
+			err = readOutcomes(t, span, depth, turns)
+		}
 	}
-	if err := readRounds(t, span, depth, turns); err != nil {
-		return nil, err
+	if err == nil {
+		err = (&loader{t: t}).turns(turns)
 	}
-	return turns, readOutcomes(t, span, depth, turns)
+	return turns, err
 }
 
 // readRounds fills in the rounds of turns, which are those of span, in order.
@@ -103,7 +106,8 @@ func readRounds(t *tx, span []any, depth session.Depth, turns []session.Turn) er
 				return fmt.Errorf("round %d: %w", r.Number, err)
 			}
 		}
-		r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID = rest.Usage, rest.Target, rest.Model, rest.ID
+		r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID, r.Reply.Cached = rest.Usage, rest.Target, rest.Model, rest.ID, rest.Cached
+		r.Attempts, r.Retracted = rest.Attempts, rest.Retracted
 		r.Calls = r.Reply.Message.Calls()
 		r.Outcomes = outcomesFor(r.Calls)
 		for turns[at].Number != turn {
@@ -158,6 +162,7 @@ func readOutcomes(t *tx, span []any, depth session.Depth, turns []session.Turn) 
 // Runs implements [session.Store].
 func (s *Sessions) Runs(ctx context.Context, f session.RunFilter) (runs []session.Run, next string, err error) {
 	var w where
+	w.add("NOT t.seeded AND t.copied IS NULL")
 	w.and("t.run = ?", f.Run)
 	w.and("s.agent = ?", f.Agent)
 	w.and("s.name = ?", f.ID)
@@ -180,7 +185,6 @@ func (s *Sessions) Runs(ctx context.Context, f session.RunFilter) (runs []sessio
 		number       int
 	}
 	err = s.db.read(ctx, func(t *tx) error {
-		runs, next = nil, ""
 		var places []place
 		err := t.each(query, args(w.args, []any{f.Limit + 1}), func(scan func(...any) error) error {
 			var r turnRow
@@ -205,7 +209,11 @@ func (s *Sessions) Runs(ctx context.Context, f session.RunFilter) (runs []sessio
 			next = cursor(runs[f.Limit-1].Started, places[f.Limit-1].row)
 		}
 		if f.Depth == session.Heads {
-			return nil
+			l := &loader{t: t}
+			for i := range runs {
+				err = errors.Join(err, l.turn(&runs[i].Turn))
+			}
+			return err
 		}
 		for i := range runs {
 			turns, err := readTurns(t, places[i].session, places[i].number, places[i].number, f.Depth)

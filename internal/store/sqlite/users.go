@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/auth"
 )
@@ -42,7 +43,6 @@ func (u *Users) Get(ctx context.Context, id string) (auth.Account, error) {
 func (u *Users) List(ctx context.Context) ([]auth.Account, error) {
 	var list []auth.Account
 	err := u.db.read(ctx, func(t *tx) error {
-		list = nil
 		return t.each("SELECT "+accountColumns+" FROM users ORDER BY id", nil, func(scan func(...any) error) error {
 			var a auth.Account
 			err := scan(accountInto(&a)...)
@@ -61,38 +61,55 @@ func (u *Users) Remove(ctx context.Context, id string) error {
 // AddToken implements [auth.Users].
 func (u *Users) AddToken(ctx context.Context, k auth.Token) error {
 	return u.db.write(ctx, func(t *tx) error {
-		var known bool
-		if err := t.row("SELECT EXISTS (SELECT 1 FROM users WHERE id = ?)", []any{k.User}, []any{&known}); err != nil {
+		var user, from bool
+		err := t.row("SELECT EXISTS (SELECT 1 FROM users WHERE id = ?), ? = '' OR EXISTS (SELECT 1 FROM tokens WHERE id = ?)",
+			[]any{k.User, k.From, k.From}, []any{&user, &from})
+		if err != nil {
 			return err
 		}
-		if !known {
+		if !user {
 			return fmt.Errorf("user %s: %w", k.User, auth.ErrUnknown)
 		}
-		_, err := t.exec("INSERT INTO tokens (id, sum, user, note, role, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			k.ID, k.Sum[:], k.User, k.Note, string(k.Role), nano(k.Created), nano(k.Expires))
+		if !from {
+			return fmt.Errorf("token %s: %w", k.From, auth.ErrUnknown)
+		}
+		_, err = t.exec("INSERT INTO tokens (id, sum, kind, user, note, role, source, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			k.ID, k.Sum[:], string(k.Kind), k.User, k.Note, string(k.Role), null(k.From), nano(k.Created), nano(k.Expires))
 		return err
 	})
 }
 
 // Token implements [auth.Users].
-func (u *Users) Token(ctx context.Context, sum auth.Sum) (auth.Token, error) {
-	var found auth.Token
+func (u *Users) Token(ctx context.Context, sum auth.Sum) (auth.Token, auth.Account, error) {
+	var r tokenRow
+	var a auth.Account
 	err := u.db.read(ctx, func(t *tx) error {
-		var r tokenRow
-		if err := t.row("SELECT "+tokenColumns+" FROM tokens WHERE sum = ?", []any{sum[:]}, r.into()); err != nil {
-			return unknown("token", err)
-		}
-		found = r.token()
-		return nil
+		return unknown("token", t.row("SELECT "+tokenColumns+", "+accountColumns+" FROM tokens JOIN users ON users.id = tokens.user WHERE tokens.sum = ?",
+			[]any{sum[:]}, args(r.into(), accountInto(&a))))
 	})
-	return found, err
+	if err != nil {
+		return auth.Token{}, auth.Account{}, err
+	}
+	return r.token(), a, nil
+}
+
+// Take implements [auth.Users].
+func (u *Users) Take(ctx context.Context, sum auth.Sum) (auth.Token, error) {
+	var r tokenRow
+	err := u.db.write(ctx, func(t *tx) error {
+		return unknown("link", t.row("DELETE FROM tokens WHERE sum = ? AND kind = ? RETURNING "+tokenColumns,
+			[]any{sum[:], string(auth.KindLink)}, r.into()))
+	})
+	if err != nil {
+		return auth.Token{}, err
+	}
+	return r.token(), nil
 }
 
 // Tokens implements [auth.Users].
 func (u *Users) Tokens(ctx context.Context, user string) ([]auth.Token, error) {
 	var list []auth.Token
 	err := u.db.read(ctx, func(t *tx) error {
-		list = nil
 		return t.each("SELECT "+tokenColumns+" FROM tokens WHERE user = ? ORDER BY created, id", []any{user}, func(scan func(...any) error) error {
 			var r tokenRow
 			err := scan(r.into()...)
@@ -108,6 +125,15 @@ func (u *Users) RemoveToken(ctx context.Context, id string) error {
 	return u.remove(ctx, "token "+id, "DELETE FROM tokens WHERE id = ?", id)
 }
 
+// Purge implements [auth.Users].
+func (u *Users) Purge(ctx context.Context, before time.Time) (n int, err error) {
+	err = u.db.write(ctx, func(t *tx) error {
+		n, err = t.exec("DELETE FROM tokens WHERE expires < ? AND kind IN (?, ?)", nano(before), string(auth.KindLink), string(auth.KindSession))
+		return err
+	})
+	return n, err
+}
+
 func (u *Users) remove(ctx context.Context, what, query, id string) error {
 	return u.db.write(ctx, func(t *tx) error {
 		n, err := t.exec(query, id)
@@ -118,25 +144,27 @@ func (u *Users) remove(ctx context.Context, what, query, id string) error {
 	})
 }
 
-const accountColumns = "id, name, role, created"
+const accountColumns = "users.id, users.name, users.role, users.created"
 
 func accountInto(a *auth.Account) []any {
 	return []any{&a.ID, &a.Name, &a.Role, instant{&a.Created}}
 }
 
-const tokenColumns = "id, sum, user, note, role, created, expires"
+const tokenColumns = "tokens.id, tokens.sum, tokens.kind, tokens.user, tokens.note, tokens.role, tokens.source, tokens.created, tokens.expires"
 
 type tokenRow struct {
 	auth.Token
-	sum []byte
+	sum  []byte
+	from sql.NullString
 }
 
 func (r *tokenRow) into() []any {
-	return []any{&r.ID, &r.sum, &r.User, &r.Note, &r.Role, instant{&r.Created}, instant{&r.Expires}}
+	return []any{&r.ID, &r.sum, &r.Kind, &r.User, &r.Note, &r.Role, &r.from, instant{&r.Created}, instant{&r.Expires}}
 }
 
 func (r *tokenRow) token() auth.Token {
 	copy(r.Sum[:], r.sum)
+	r.From = r.from.String
 	return r.Token
 }
 

@@ -151,7 +151,7 @@ func showPicture(data []byte, p picture, details readDetails) tool.Result {
 		note = fmt.Sprintf("%s: %s, %d×%d pixels, %s", printable(details.Path), p.MIME, p.Width, p.Height, size(details.Bytes))
 	}
 	r := tool.Result{Details: details}
-	if len(data) > maxImage {
+	if len(data) > llm.MaxImage {
 		r.Content = []llm.Part{llm.Text(note + "; too large to be shown.")}
 		return r
 	}

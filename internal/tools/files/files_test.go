@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/auth"
@@ -79,7 +78,7 @@ func (d *desk) put(path, text string) {
 	case isHard:
 		err = os.Link(d.expand(hard), path)
 	case text == "FIFO":
-		err = syscall.Mkfifo(path, 0o644)
+		err = mkfifo(path)
 	case strings.HasSuffix(path, "/"):
 		err = os.MkdirAll(path, 0o755)
 	default:

@@ -11,9 +11,6 @@ import (
 	"io"
 )
 
-// maxImage is the size in bytes of the largest image that models take.
-const maxImage = 5 << 20
-
 // picture describes an image that models can see.
 type picture struct {
 	MIME          string

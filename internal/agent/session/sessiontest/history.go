@@ -46,7 +46,8 @@ func Outcome(c llm.ToolCall, text string) tool.Outcome {
 	}
 }
 
-// Work calls, answers and settles the calls of r.
+// Work stores r, its calls and their results as the loop does: the result of
+// the last one comes with the end of the round.
 func Work(ctx context.Context, h agent.History, t agent.Turn, r *agent.Round, text string) error {
 	if err := h.Called(ctx, t, r); err != nil {
 		return err
@@ -54,6 +55,9 @@ func Work(ctx context.Context, h agent.History, t agent.Turn, r *agent.Round, te
 	r.Outcomes = nil
 	for i, c := range r.Calls {
 		r.Outcomes = append(r.Outcomes, Outcome(c, text))
+		if i == len(r.Calls)-1 {
+			break
+		}
 		if err := h.Result(ctx, t, r, i, r.Outcomes[i]); err != nil {
 			return err
 		}
@@ -72,10 +76,7 @@ func TurnWithTool(ctx context.Context, h agent.History, k session.Key, run, text
 	if err := Work(ctx, h, t, Calling(thread.Rounds+1, ""), "result of "+text); err != nil {
 		return thread, err
 	}
-	if err := Work(ctx, h, t, answer(thread.Rounds+2, "answer to "+text), ""); err != nil {
-		return thread, err
-	}
-	return thread, h.End(ctx, t, agent.End{Status: agent.Done, Time: Start, Rounds: 2})
+	return thread, h.Answered(ctx, t, answer(thread.Rounds+2, "answer to "+text), agent.End{Status: agent.Done, Time: Start, Rounds: 2})
 }
 
 func testTurn(t *testing.T, s session.Store) {
@@ -246,6 +247,9 @@ func untilCrash(ctx context.Context, rt *rapid.T, h *session.History, turn agent
 		for i, c := range r.Calls {
 			o := Outcome(c, rapid.SampledFrom([]string{"x", "", " "}).Draw(rt, "result"))
 			r.Outcomes = append(r.Outcomes, o)
+			if i == len(r.Calls)-1 && rapid.Bool().Draw(rt, "with the round") {
+				break
+			}
 			if err := step(func() error { return h.Result(ctx, turn, r, i, o) }); err != nil {
 				return err
 			}
@@ -257,13 +261,14 @@ func untilCrash(ctx context.Context, rt *rapid.T, h *session.History, turn agent
 	}
 	last := answer(rounds+1, rapid.SampledFrom([]string{"done", "", "\n"}).Draw(rt, "answer"))
 	last.Reply.Finish = rapid.SampledFrom([]llm.Finish{llm.FinishStop, llm.FinishStopped}).Draw(rt, "finish")
+	end := agent.End{Status: rapid.SampledFrom([]agent.Status{agent.Done, agent.Failed, agent.Stopped, agent.Limited}).Draw(rt, "status")}
+	if rapid.Bool().Draw(rt, "in one") {
+		return step(func() error { return h.Answered(ctx, turn, last, end) })
+	}
 	if err := step(func() error { return Work(ctx, h, turn, last, "") }); err != nil {
 		return err
 	}
-	return step(func() error {
-		status := rapid.SampledFrom([]agent.Status{agent.Done, agent.Failed, agent.Stopped, agent.Limited}).Draw(rt, "status")
-		return h.End(ctx, turn, agent.End{Status: status})
-	})
+	return step(func() error { return h.End(ctx, turn, end) })
 }
 
 // text is messages in a form that can be compared for a prefix.
@@ -316,7 +321,7 @@ func testMany(t *testing.T, s session.Store) {
 }
 
 func testHistorySnapshot(t *testing.T, s session.Store) {
-	ctx := t.Context()
+	ctx, key := t.Context(), key
 	h := session.NewHistory(s, nil)
 	taken := 0
 	take := func() (string, error) {
@@ -325,8 +330,29 @@ func testHistorySnapshot(t *testing.T, s session.Store) {
 	}
 	snapshot := func() string { return value(h.Snapshot(ctx, key.Agent, key.ID, "files", take))(t) }
 	equal(t, "without a session", []string{snapshot(), snapshot()}, []string{"listing 1", "listing 2"})
-	value(h.Begin(ctx, AgentTurn(key, "run", "hi")))(t)
+	turn := AgentTurn(key, "run", "hi")
+	value(h.Begin(ctx, turn))(t)
 	equal(t, "within one", []string{snapshot(), snapshot()}, []string{"listing 3", "listing 3"})
+	must(t, h.Called(ctx, turn, Calling(1, "")))
+	// Whoever goes on, as another process does, finds it with the first round.
+	h = session.NewHistory(s, nil)
+	value(h.Begin(ctx, AgentTurn(key, "run2", "hi")))(t)
+	equal(t, "in the next turn", snapshot(), "listing 3")
+
+	for name, finish := range map[string]func(agent.Turn) error{
+		"answered": func(t agent.Turn) error { return h.Answered(ctx, t, answer(1, "x"), agent.End{Status: agent.Done}) },
+		"failed":   func(t agent.Turn) error { return h.End(ctx, t, agent.End{Status: agent.Failed}) },
+	} {
+		taken, key = 0, session.Key{Agent: "main", ID: name}
+		turn := AgentTurn(key, name, "hi")
+		value(h.Begin(ctx, turn))(t)
+		equal(t, name, snapshot(), "listing 1")
+		must(t, finish(turn))
+		equal(t, name+", later", snapshot(), "listing 1")
+	}
+
+	turn = AgentTurn(key, "run3", "hi")
+	value(h.Begin(ctx, turn))(t)
 	failed := errors.New("no folder")
 	_, err := h.Snapshot(ctx, key.Agent, key.ID, "skills", func() (string, error) { return "", failed })
 	wantErr(t, "take fails", err, failed)

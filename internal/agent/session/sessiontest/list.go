@@ -1,6 +1,7 @@
 package sessiontest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -48,12 +49,65 @@ func testList(t *testing.T, s session.Store) {
 	equal(t, "origin", names(session.Filter{Origin: tool.FromCron}), []string{"helper/s3"})
 	equal(t, "caller", names(session.Filter{Caller: "cron"}), []string{"helper/s3"})
 	equal(t, "since", names(session.Filter{Since: at(20)}), []string{"main/s4"})
-	if _, _, err := s.Sessions(ctx, session.Filter{After: "nonsense"}); err == nil {
-		t.Error("a cursor that is none was taken")
+	if _, _, err := s.Sessions(ctx, session.Filter{After: "nonsense"}); !errors.Is(err, session.ErrCursor) {
+		t.Errorf("what is no cursor of a list of sessions: %v", err)
+	}
+	if _, _, err := s.Runs(ctx, session.RunFilter{After: "nonsense"}); !errors.Is(err, session.ErrCursor) {
+		t.Errorf("what is no cursor of a list of runs: %v", err)
 	}
 
 	value(s.Begin(ctx, session.Key{Agent: "main", ID: "s0"}, turnOf("later", "hi", 99), "t"))(t)
 	equal(t, "after an update", names(session.Filter{Limit: 1})[0], "main/s0")
+}
+
+func testTitles(t *testing.T, s session.Store) {
+	ctx := t.Context()
+	for i, title := range []string{"Fix the Docker build", "100% of ÄRGER_1", "Ärger im Café", "docker, again", "Die Straße"} {
+		k := session.Key{Agent: "main", ID: fmt.Sprint("s", i)}
+		turn := turnOf(fmt.Sprint("run", i), "hi", 10*i)
+		if i == 3 {
+			turn.Caller.ID = "bob"
+		}
+		value(s.Begin(ctx, k, turn, title))(t)
+	}
+	for _, c := range []struct {
+		f    session.Filter
+		want []string
+	}{
+		{session.Filter{}, []string{"s4", "s3", "s2", "s1", "s0"}},
+		{session.Filter{Title: "  "}, []string{"s4", "s3", "s2", "s1", "s0"}},
+		{session.Filter{Title: "DOCKER"}, []string{"s3", "s0"}},
+		{session.Filter{Title: "build dock"}, []string{"s0"}},
+		{session.Filter{Title: "docker", Caller: "bob"}, []string{"s3"}},
+		{session.Filter{Title: "ärger"}, []string{"s2", "s1"}},
+		{session.Filter{Title: "cafe"}, []string{"s2"}},
+		{session.Filter{Title: "STRAßE"}, []string{"s4"}},
+		{session.Filter{Title: "%"}, []string{"s1"}},
+		{session.Filter{Title: "_"}, []string{"s1"}},
+		{session.Filter{Title: "d%r"}, nil},
+		{session.Filter{Title: "r_1"}, []string{"s1"}},
+		{session.Filter{Title: `'"*?\\`}, nil},
+	} {
+		for limit := 1; limit <= 6; limit++ {
+			f := c.f
+			f.Limit = limit
+			var got []string
+			for {
+				list, next, err := s.Sessions(ctx, f)
+				must(t, err)
+				for _, one := range list {
+					got = append(got, one.ID)
+				}
+				if len(list) > limit || next != "" && len(list) != limit {
+					t.Fatalf("a page of %d with limit %d and next %q", len(list), limit, next)
+				}
+				if f.After = next; next == "" {
+					break
+				}
+			}
+			equal(t, fmt.Sprintf("%+v", c.f), got, c.want)
+		}
+	}
 }
 
 func testRuns(t *testing.T, s session.Store) {
@@ -167,7 +221,7 @@ func testDelete(t *testing.T, s session.Store) {
 	other := session.Key{Agent: "main", ID: "stays"}
 	store(t, s, key, "run0", "harbour", "harbour", 0)
 	store(t, s, other, "run1", "harbour", "harbour", 10)
-	must(t, s.KeepSnapshot(ctx, key, "files", "a"))
+	must(t, s.KeepSnapshot(ctx, key, session.Snapshot{Name: "files", Text: "a"}))
 	must(t, s.Delete(ctx, key))
 	wantErr(t, "delete again", s.Delete(ctx, key), session.ErrNotFound)
 	_, err := s.Session(ctx, key)
@@ -182,7 +236,7 @@ func testDelete(t *testing.T, s session.Store) {
 
 	// The name can be used anew and begins with nothing.
 	begun := value(s.Begin(ctx, key, turnOf("run2", "hi", 20), "new"))(t)
-	equal(t, "begun anew", begun, session.Begun{Turn: 1})
+	equal(t, "begun anew", begun, session.Begun{New: true, Turn: 1})
 	if _, ok, err := s.Snapshot(ctx, key, "files"); ok || err != nil {
 		t.Errorf("a snapshot outlived its session (%v)", err)
 	}

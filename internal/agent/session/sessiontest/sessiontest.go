@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		f    func(*testing.T, session.Store)
 	}{
 		{"what is stored comes back", testWhole},
+		{"an answer with the end of its turn", testAnswered},
 		{"depths", testDepths},
 		{"nothing is stored twice", testDedupe},
 		{"what doesn't fit is refused", testRefused},
@@ -36,13 +37,26 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"interrupted at the next begin", testInterruptedAtBegin},
 		{"taken ids", testTaken},
 		{"snapshots", testSnapshots},
+		{"images and files", testMedia},
+		{"seeded", testSeeded},
+		{"fork", testFork},
+		{"a fork goes on", testForkGoesOn},
+		{"fork refused", testForkRefused},
 		{"list", testList},
+		{"titles", testTitles},
 		{"runs", testRuns},
 		{"search", testSearch},
 		{"search in scripts without spaces", testSearchScripts},
 		{"rename", testRename},
 		{"delete", testDelete},
 		{"history: a turn", testTurn},
+		{"history: seeds", testSeeds},
+		{"history: any seed", testAnySeed},
+		{"history: seeds refused", testSeedRefused},
+		{"export of seeds", testSeedExport},
+		{"history: a fork's thread", testForkThread},
+		{"fork for somebody", testForkFor},
+		{"export of a fork", testForkExport},
 		{"history: ids of calls", testIDs},
 		{"history: sweep", testSweep},
 		{"history: stopped", testStopped},
@@ -91,9 +105,9 @@ func full(number int, id string) *agent.Round {
 				{Kind: llm.KindCall, Call: &calls[0]},
 				{Kind: llm.KindCall, Call: &calls[1]},
 			}},
-			Finish: llm.FinishCalls, Usage: llm.Usage{Input: 100, Cached: 60, CacheWrite: 10, Output: 20, Reasoning: 5},
-			Target: target, Model: "gpt-2025", ID: "resp_1",
+			Finish: llm.FinishCalls, Usage: fullUsage, Target: target, Model: "gpt-2025", ID: "resp_1", Cached: true,
 		},
+		Spent: []agent.Spent{{Target: target, Time: at(3), Usage: fullUsage, USD: new(0.5)}},
 		Calls: calls,
 		Request: agent.RequestFacts{
 			Target: target, Sections: []agent.Section{{Name: "core", Place: "static", Source: "config", Bytes: 12, Digest: "abc"}},
@@ -115,19 +129,25 @@ func full(number int, id string) *agent.Round {
 				Started: at(3), Ended: at(3),
 			},
 		},
-		State:   tool.State{Plan: true, Tools: []string{"calc"}, Files: []tool.SeenFile{{Path: "a <b>", Digest: "d1"}}},
-		Started: at(1), FirstToken: at(2), Replied: at(3), Ended: at(5),
+		State: tool.State{Plan: true, Tools: []string{"calc"}, Files: []tool.SeenFile{{Path: "a <b>", Digest: "d1"}}},
+		Attempts: []llm.Attempt{{
+			Target: llm.Target{Provider: "p", Model: "m"}, Class: llm.ClassOverloaded, Status: 529, Message: "busy",
+			Started: at(1), Ended: at(2), Next: llm.Failover, To: &llm.Target{Provider: "q", Model: "n"},
+		}, {Target: llm.Target{Provider: "q"}, Class: llm.ClassNetwork, Message: "reset", Started: at(1), Ended: at(2), Next: llm.Retry, Wait: time.Second}},
+		Retracted: 2,
+		Started:   at(1), FirstToken: at(2), Replied: at(3), Ended: at(5),
 	}
 }
 
+var fullUsage = llm.Usage{Input: 100, Cached: 60, CacheWrite: 10, Output: 20, Reasoning: 5}
+
 // answer is a round with text alone.
 func answer(number int, text string) *agent.Round {
+	target, used := llm.Target{Provider: "openai", Model: "gpt"}, llm.Usage{Input: 10, Output: 1}
 	return &agent.Round{
 		Number: number, Started: at(number), Replied: at(number), Ended: at(number),
-		Reply: llm.Reply{
-			Message: llm.AssistantMessage(text), Finish: llm.FinishStop, Usage: llm.Usage{Input: 10, Output: 1},
-			Target: llm.Target{Provider: "openai", Model: "gpt"},
-		},
+		Reply: llm.Reply{Message: llm.AssistantMessage(text), Finish: llm.FinishStop, Usage: used, Target: target},
+		Spent: []agent.Spent{{Target: target, Time: at(number), Usage: used, USD: new(0.25)}},
 	}
 }
 
@@ -181,7 +201,7 @@ func testWhole(t *testing.T, s session.Store) {
 	turn := turnOf("run1", "hello <you>", 0)
 	turn.Message.Parts = append(turn.Message.Parts, llm.Part{Kind: llm.KindContext, Text: "Now: \u0000 12:00"})
 	begun := value(s.Begin(ctx, key, turn, "hello"))(t)
-	equal(t, "begun", begun, session.Begun{Turn: 1})
+	equal(t, "begun", begun, session.Begun{New: true, Turn: 1})
 	r := full(1, "x")
 	must(t, s.Called(ctx, "run1", r))
 
@@ -198,17 +218,65 @@ func testWhole(t *testing.T, s session.Store) {
 
 	want := turn
 	want.Number, want.Model, want.Status, want.Error, want.Ended, want.Usage = 1, "openai/gpt", agent.Limited, "e", at(6), r.Reply.Usage
+	want.USD = new(0.5)
 	want.Rounds = []agent.Round{*r}
-	want.Rounds[0].State = tool.State{}
+	want.Rounds[0].State, want.Rounds[0].Spent = tool.State{}, nil
 	equal(t, "turns", value(s.Turns(ctx, key, 1, 0, session.Whole))(t), []session.Turn{want})
 
 	equal(t, "session", value(s.Session(ctx, key))(t), session.Session{
 		Key: key, Title: "hello", Origin: tool.FromChat, Caller: person, Created: at(0), Updated: at(6),
-		Turns: 1, Rounds: 1, Usage: r.Reply.Usage, Status: agent.Limited, State: &r.State,
+		Turns: 1, Rounds: 1, Usage: r.Reply.Usage, USD: new(0.5), Status: agent.Limited, State: &r.State,
 	})
 	begun = value(s.Begin(ctx, key, turnOf("run2", "again", 9), "ignored"))(t)
 	equal(t, "begun again", begun, session.Begun{Turn: 2, Rounds: 1, State: r.State})
 	equal(t, "title", value(s.Session(ctx, key))(t).Title, "hello")
+}
+
+// testAnswered checks that an answer which is stored with the end of its turn is
+// what the three steps store, and that it is stored whole or not at all.
+func testAnswered(t *testing.T, s session.Store) {
+	ctx := t.Context()
+	files := session.Snapshot{Name: "files", Text: "a"}
+	last := answer(2, "the harbour")
+	last.Before = []llm.Message{llm.UserMessage("and this")}
+	last.State = tool.State{Plan: true}
+	end := agent.End{Status: agent.Limited, Error: "e", Spent: lost(500, 50), Time: at(9)}
+	var sessions [2]session.Session
+	var turns [2][]session.Turn
+	for i, name := range []string{"steps", "one"} {
+		k := session.Key{Agent: "main", ID: name}
+		value(s.Begin(ctx, k, turnOf(name, "where", 0), "t"))(t)
+		must(t, s.Called(ctx, name, full(1, "x")))
+		must(t, s.Settled(ctx, name, full(1, "x")))
+		if name == "one" {
+			wrong := answer(3, "no")
+			if s.Answered(ctx, name, wrong, end, files) == nil || s.Answered(ctx, name, full(2, "y"), end, files) == nil {
+				t.Error("an answer out of order, or one with calls, was stored")
+			}
+			turn := value(s.Turns(ctx, k, 1, 0, session.Spoken))(t)[0]
+			_, kept, err := s.Snapshot(ctx, k, "files")
+			equal(t, "after a refused answer", []any{turn.Status, len(turn.Rounds), kept, err}, []any{agent.Running, 1, false, nil})
+			must(t, s.Answered(ctx, name, last, end, files))
+			refused := s.Answered(ctx, name, answer(3, "more"), end)
+			if refused == nil {
+				t.Error("an answer after the end was stored")
+			}
+		} else {
+			must(t, s.Called(ctx, name, last, files))
+			must(t, s.Settled(ctx, name, last))
+			must(t, s.End(ctx, name, end))
+		}
+		text, kept, err := s.Snapshot(ctx, k, "files")
+		equal(t, "snapshot", []any{text, kept, err}, []any{"a", true, nil})
+		sessions[i], turns[i] = value(s.Session(ctx, k))(t), value(s.Turns(ctx, k, 1, 0, session.Whole))(t)
+		sessions[i].ID, turns[i][0].Run = "", ""
+	}
+	equal(t, "session", sessions[1], sessions[0])
+	equal(t, "turns", turns[1], turns[0])
+	if hits := value(s.Search(ctx, session.Query{Text: "harbour"}))(t); len(hits) != 2 {
+		t.Errorf("the answers are found as %+v", hits)
+	}
+	wantErr(t, "the answer of an unknown run", s.Answered(ctx, "none", answer(1, "x"), end), session.ErrNotFound)
 }
 
 func testDepths(t *testing.T, s session.Store) {
@@ -226,8 +294,8 @@ func testDepths(t *testing.T, s session.Store) {
 	traced := value(s.Turns(ctx, key, 2, 2, session.Traced))(t)[0]
 	for i, r := range traced.Rounds {
 		w := whole[0].Rounds[i]
-		equal(t, "traced", []any{r.Number, r.Request, r.Started, r.FirstToken, r.Replied, r.Ended, r.Reply.Usage, r.Reply.Target, r.Reply.Finish},
-			[]any{w.Number, w.Request, w.Started, w.FirstToken, w.Replied, w.Ended, w.Reply.Usage, w.Reply.Target, w.Reply.Finish})
+		equal(t, "traced", []any{r.Number, r.Request, r.Started, r.FirstToken, r.Replied, r.Ended, r.Reply.Usage, r.Reply.Target, r.Reply.Finish, r.Attempts, r.Retracted},
+			[]any{w.Number, w.Request, w.Started, w.FirstToken, w.Replied, w.Ended, w.Reply.Usage, w.Reply.Target, w.Reply.Finish, w.Attempts, w.Retracted})
 		if len(r.Outcomes) != len(w.Outcomes) {
 			t.Fatalf("traced: %d outcomes, want %d", len(r.Outcomes), len(w.Outcomes))
 		}
@@ -302,21 +370,28 @@ func testRefused(t *testing.T, s session.Store) {
 	refused("a round after the end", s.Called(ctx, "run", full(2, "z")))
 }
 
+// lost is a call that belongs to no round, and whose price is unknown.
+func lost(input, output int64) []agent.Spent {
+	return []agent.Spent{{Target: llm.Target{Provider: "other", Model: "m"}, Time: at(8), Usage: llm.Usage{Input: input, Output: output}}}
+}
+
 func testUsage(t *testing.T, s session.Store) {
 	ctx := t.Context()
-	use := llm.Usage{Input: 100, Cached: 60, CacheWrite: 10, Output: 20, Reasoning: 5}
 	value(s.Begin(ctx, key, turnOf("run1", "hi", 0), "t"))(t)
 	must(t, s.Called(ctx, "run1", full(1, "x")))
-	equal(t, "usage before the end", value(s.Session(ctx, key))(t).Usage, use)
-	more := use.Add(llm.Usage{Input: 7, Output: 3})
-	must(t, s.End(ctx, "run1", agent.End{Status: agent.Done, Usage: more, Time: at(1)}))
-	equal(t, "usage of the turn", value(s.Turns(ctx, key, 1, 0, session.Heads))(t)[0].Usage, more)
-	equal(t, "usage of the session", value(s.Session(ctx, key))(t).Usage, more)
+	one := value(s.Session(ctx, key))(t)
+	equal(t, "usage before the end", []any{one.Usage, one.USD}, []any{fullUsage, new(0.5)})
+	must(t, s.End(ctx, "run1", agent.End{Status: agent.Done, Time: at(1)}))
 
 	value(s.Begin(ctx, key, turnOf("run2", "hi", 2), "t"))(t)
 	must(t, s.Called(ctx, "run2", full(2, "y")))
-	must(t, s.End(ctx, "run2", agent.End{Status: agent.Done, Time: at(3)}))
-	equal(t, "usage of both turns", value(s.Session(ctx, key))(t).Usage, more.Add(use))
+	must(t, s.End(ctx, "run2", agent.End{Status: agent.Done, Spent: lost(7, 3), Time: at(3)}))
+	must(t, s.End(ctx, "run2", agent.End{Status: agent.Done, Spent: lost(7, 3), Time: at(4)}))
+	more := fullUsage.Add(llm.Usage{Input: 7, Output: 3})
+	turns := value(s.Turns(ctx, key, 1, 0, session.Heads))(t)
+	equal(t, "usage of the turns", []any{turns[0].Usage, turns[0].USD, turns[1].Usage, turns[1].USD}, []any{fullUsage, new(0.5), more, (*float64)(nil)})
+	one = value(s.Session(ctx, key))(t)
+	equal(t, "usage of the session", []any{one.Usage, one.USD}, []any{fullUsage.Add(more), (*float64)(nil)})
 }
 
 func testInterrupted(t *testing.T, s session.Store) {
@@ -374,12 +449,12 @@ func testTaken(t *testing.T, s session.Store) {
 
 func testSnapshots(t *testing.T, s session.Store) {
 	ctx := t.Context()
-	wantErr(t, "keep for no session", s.KeepSnapshot(ctx, key, "files", "a"), session.ErrNotFound)
+	wantErr(t, "keep for no session", s.KeepSnapshot(ctx, key, session.Snapshot{Name: "files", Text: "a"}), session.ErrNotFound)
 	value(s.Begin(ctx, key, turnOf("run", "hi", 0), "t"))(t)
 	_, ok, err := s.Snapshot(ctx, key, "files")
 	equal(t, "before", []any{ok, err}, []any{false, nil})
 	for _, text := range []string{"", "a\nb"} {
-		must(t, s.KeepSnapshot(ctx, key, "files", text))
+		must(t, s.KeepSnapshot(ctx, key, session.Snapshot{Name: "files", Text: text}))
 		got, ok, err := s.Snapshot(ctx, key, "files")
 		equal(t, "kept", []any{got, ok, err}, []any{text, true, nil})
 	}

@@ -1,0 +1,287 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/budget"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// execute runs the active run of a lane and writes its log.
+func (r *Runner) execute(l *lane, run *Run) {
+	if run.placed() != nil {
+		return // it could not be stored, which Start says
+	}
+	defer r.finish(run)
+	defer r.rescue(run)
+	if run.ctx.Err() != nil || r.isDraining() {
+		r.leave(run)
+		return
+	}
+	if err := r.hold(l, run); err != nil {
+		r.refuse(run, err)
+		return
+	}
+	if run.guarded {
+		if _, err := r.owns(l.key, run.request.Caller); err != nil {
+			r.refuse(run, err)
+			return
+		}
+	}
+	if (run.recovered || l.contended) && !r.stillWaits(run) {
+		return
+	}
+	if err := r.vouch(run); err != nil {
+		r.refuse(run, err)
+		return
+	}
+	if run.broken != "" {
+		r.tellBroken(run)
+		return
+	}
+	r.loop(l, run)
+}
+
+// vouch holds the caller of a message that waited against who they are now: it
+// carries the authority that they had when they said it.
+func (r *Runner) vouch(run *Run) error {
+	r.mu.Lock()
+	serving := r.serving
+	r.mu.Unlock()
+	if !serving || r.opts.Vouch == nil || run.broken != "" || !run.isStored() {
+		return nil
+	}
+	err := r.opts.Vouch(run.ctx, run.request.Caller)
+	if errors.Is(err, ErrDisowned) {
+		run.broken = fmt.Sprintf("This message waited, and is not answered any more: %v.", err)
+		return nil
+	}
+	return err
+}
+
+// finish ends a run's log and keeps it for those who come late.
+func (r *Runner) finish(run *Run) {
+	if _, _, ok := run.End(); ok && r.opts.Ended != nil {
+		r.opts.Ended(run)
+	}
+	run.end()
+	r.retire(run)
+}
+
+// hold takes the session for the lane, if it has not got it yet.
+func (r *Runner) hold(l *lane, run *Run) error {
+	if l.release != nil {
+		return nil
+	}
+	release, err := r.opts.Hold(run.ctx, l.key, func() { r.heldBack(l, run) })
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l.release = release
+	return nil
+}
+
+// refuse ends a run that could not begin.
+func (r *Runner) refuse(run *Run, err error) {
+	if run.ctx.Err() != nil {
+		r.leave(run)
+		return
+	}
+	run.tell(agent.Event{Type: agent.RunStarted})
+	run.fail(err)
+	if errors.Is(err, ErrNotYours) {
+		r.drop(run)
+	} else {
+		r.giveUp(run)
+	}
+}
+
+// giveUp ends the waiting of a message whose run failed before it began. Its
+// person was told; of one that waited through a start of the gateway nobody
+// may watch the run, so it has its next chance at the next start.
+func (r *Runner) giveUp(run *Run) {
+	if run.recovered && !run.stopped() {
+		_, words, _ := run.End()
+		run.logger().Error("a message that waited was not run and waits for the next start", "err", words)
+		return
+	}
+	r.drop(run)
+}
+
+// leave ends a run that was stopped before it began: a gateway that stops
+// leaves it to its next start.
+func (r *Runner) leave(run *Run) {
+	if (r.isDraining() || run.interrupted()) && !run.stopped() && r.park(run) {
+		return
+	}
+	r.drop(run)
+	run.endUnbegun()
+}
+
+// interrupted reports whether the gateway ended the run.
+func (run *Run) interrupted() bool {
+	return errors.Is(context.Cause(run.ctx), agent.ErrInterrupted)
+}
+
+// stopped reports whether a person ended the run.
+func (run *Run) stopped() bool { return errors.Is(context.Cause(run.ctx), errStopped) }
+
+// loop drives the loop for one run.
+func (r *Runner) loop(l *lane, run *Run) {
+	loop := *run.profile.Loop
+	var watch agent.Watch = agent.NewBrake(run.profile.Limits, func() ([]llm.Message, []string) { return r.takeIn(l) })
+	history := &record{History: loop.History, lane: l, run: run}
+	if r.opts.Budget != nil {
+		if history.guard = r.opts.Budget.Guard(run.Agent, run.Session, watch); history.guard != nil {
+			defer history.guard.Close()
+			watch = history.guard
+		}
+	}
+	loop.Watch = func(agent.Turn) agent.Watch { return watch }
+	loop.History = history
+	turn := run.turn()
+	for e := range loop.ProcessStream(run.ctx, turn) {
+		if e.End != nil && run.interrupted() {
+			if !run.hasBegun() && r.park(run) {
+				return
+			}
+			if e.End.Status == agent.Interrupted {
+				run.notice("stopping", `the gateway stops: what was done until now is kept; say "go on" after its next start`, "")
+			}
+		}
+		run.tell(e)
+	}
+	if !run.hasBegun() {
+		r.giveUp(run)
+	}
+}
+
+// rescue ends a run whose code broke. A fault in the loop's own code must not
+// take the other sessions along. The runner is the only one who ranges over the
+// loop, so that this recovers nobody else's panic.
+func (r *Runner) rescue(run *Run) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	run.logger().Error("run panicked", "panic", v, "stack", string(debug.Stack()))
+	words := fmt.Sprintf("internal error: %v. The log has the details; the session can go on.", v)
+	if run.profile.Loop != nil {
+		run.endBroken(words)
+	}
+	if !run.hasBegun() {
+		r.drop(run) // it would break the next process, too
+	}
+	run.fail(errors.New(words))
+}
+
+// turn is what the loop is to work on.
+func (run *Run) turn() agent.Turn {
+	t := agent.Turn{
+		Scope: scope(run.profile, run.request, run.ID), Message: run.request.Message,
+		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Fresh: run.request.Fresh,
+	}
+	if t.Model == "" {
+		t.Model = run.profile.Model
+	}
+	return t
+}
+
+// endBroken stores that the loop's own code broke, so that the session is not
+// left running. The code that broke may be that of the history.
+func (run *Run) endBroken(words string) {
+	defer func() {
+		if v := recover(); v != nil {
+			run.logger().Error("the end of a run that panicked was not stored", "panic", v)
+		}
+	}()
+	end := agent.End{Status: agent.Failed, Error: words, Time: run.runner.opts.Now()}
+	if err := run.profile.Loop.History.End(context.WithoutCancel(run.ctx), run.turn(), end); err != nil {
+		run.logger().Error("the end of a run that panicked was not stored", "err", err)
+	}
+}
+
+// record is the history of one run, which notices what has been stored, and
+// tells the log of what could not be: the person who is told of it is not
+// always who can mend it.
+type record struct {
+	agent.History
+	lane  *lane
+	run   *Run
+	guard *budget.Guard // nil when the run has no limits
+}
+
+func (h *record) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error) {
+	thread, err := h.History.Begin(ctx, t)
+	if err == nil {
+		h.run.begun(t.Started)
+		h.run.runner.watchers.tell(h.lane.key)
+	}
+	return thread, h.noted(err)
+}
+
+func (h *record) Called(ctx context.Context, t agent.Turn, r *agent.Round) error {
+	err := h.History.Called(ctx, t, r)
+	if err == nil {
+		h.stored(r)
+	}
+	return h.noted(err)
+}
+
+func (h *record) Result(ctx context.Context, t agent.Turn, r *agent.Round, index int, o tool.Outcome) error {
+	return h.noted(h.History.Result(ctx, t, r, index, o))
+}
+
+func (h *record) Settled(ctx context.Context, t agent.Turn, r *agent.Round) error {
+	return h.noted(h.History.Settled(ctx, t, r))
+}
+
+func (h *record) Answered(ctx context.Context, t agent.Turn, r *agent.Round, end agent.End) error {
+	err := h.History.Answered(ctx, t, r, end)
+	if err == nil {
+		h.stored(r)
+	}
+	return h.noted(err)
+}
+
+func (h *record) End(ctx context.Context, t agent.Turn, end agent.End) error {
+	err := h.History.End(ctx, t, end)
+	if err == nil {
+		h.spent(end.Spent)
+	}
+	return h.noted(err)
+}
+
+// noted is err, which the log has then.
+func (h *record) noted(err error) error {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		h.run.logger().Error("a run can't be stored", "err", err)
+	}
+	return err
+}
+
+// stored tells of a reply that was stored.
+func (h *record) stored(r *agent.Round) {
+	runner := h.run.runner
+	if len(r.Joined) > 0 {
+		runner.joined(h.lane, r.Joined)
+	}
+	h.spent(r.Spent)
+}
+
+// spent tells of model calls that are in the ledger now.
+func (h *record) spent(calls []agent.Spent) {
+	if h.guard != nil {
+		h.guard.Stored()
+	}
+	if tell := h.run.runner.opts.Spent; tell != nil && len(calls) > 0 {
+		tell(calls)
+	}
+}

@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/lib/nearest"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/provider"
+)
+
+// askWithin bounds what one provider may take to be checked.
+const askWithin = 10 * time.Second
+
+// examineProviders checks the providers that are set up or asked for, side by
+// side.
+func examineProviders(ctx context.Context, g *gateway.Gateway, offline bool, within time.Duration) []finding {
+	list := g.ProvidersInUse(ctx, !offline)
+	found := make([][]finding, len(list))
+	var wait sync.WaitGroup
+	for i, p := range list {
+		wait.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, within)
+			defer cancel()
+			e := providerExam{g: g, ProviderInUse: p, offline: offline, within: within}
+			e.settings, _ = g.Config.Provider(p.Name)
+			found[i] = e.examine(ctx)
+		})
+	}
+	wait.Wait()
+	return slices.Concat(found...)
+}
+
+// providerExam is the check of one provider.
+type providerExam struct {
+	gateway.ProviderInUse
+	g        *gateway.Gateway
+	settings config.Provider
+	offline  bool
+	within   time.Duration
+
+	models []string // that it lists; nil when it wasn't asked or doesn't
+}
+
+func (e *providerExam) examine(ctx context.Context) []finding {
+	check := "provider " + e.Name
+	key := "no key"
+	if e.Key != "" {
+		key = "key from " + e.Key
+	}
+	if err := e.g.ProviderProblem(e.Name); err != nil {
+		detail := err.Error()
+		if le := (*llm.Error)(nil); errors.As(err, &le) {
+			detail = le.Message
+		}
+		return []finding{{check, isFault, detail, e.problemFix(err)}}
+	}
+	found := finding{check, isOK, key, ""}
+	switch {
+	case e.offline:
+		found.Detail += ", not asked"
+	default:
+		names, err := e.g.ListModels(ctx, e.Name)
+		if errors.Is(err, errors.ErrUnsupported) {
+			found.Detail += "; it can't be asked for its models"
+			break
+		}
+		if err != nil {
+			found = e.failure(err)
+			break
+		}
+		e.models = names
+		found.Detail = fmt.Sprintf("it answers, %s; %s", key, count(len(names), "model"))
+	}
+	out := []finding{found}
+	if found.Status == isFault {
+		return out
+	}
+	for _, m := range e.used() {
+		out = append(out, e.model(ctx, m.Model, m.By)...)
+	}
+	return out
+}
+
+// problemFix is what to do about a provider that can't be asked at all.
+func (e *providerExam) problemFix(err error) string {
+	b, builtin := provider.Known(e.settings.Type)
+	name := e.Name
+	if name == "gemini-legacy" {
+		name = "gemini" // whose settings it takes, and which should be written
+	}
+	var le *llm.Error
+	switch {
+	case errors.As(err, &le) && le.Class == llm.ClassAuth && builtin:
+		return fmt.Sprintf("set %s, or write ai.providers.%s.api_key", b.KeyVar, name)
+	case len(e.Uses) > 0:
+		return fmt.Sprintf("name another provider in %s, or mend ai.providers.%s", e.Uses[0].By, e.Name)
+	}
+	return fmt.Sprintf("mend or take out ai.providers.%s", e.Name)
+}
+
+// failure is what it means that a provider did not give its list of models.
+func (e *providerExam) failure(err error) finding {
+	check, name := "provider "+e.Name, "ai.providers."+e.Name
+	detail := err.Error()
+	var le *llm.Error
+	errors.As(err, &le)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return finding{check, isFault, fmt.Sprintf("%s gives no answer within %s", e.address(), e.within), e.unreachableFix("the server hangs, or a firewall drops what is sent")}
+	case le == nil:
+		return finding{check, isFault, detail, "mend " + name}
+	case le.Class == llm.ClassAuth:
+		from := cmp.Or(e.Key, "nowhere: it is sent none")
+		return finding{check, isFault, fmt.Sprintf("%s; the key is from %s", detail, from), "put a key that is valid there into " + cmp.Or(e.Key, name+".api_key")}
+	case le.Class == llm.ClassQuota || le.Class == llm.ClassBilling:
+		return finding{check, isFault, detail, "the key is right, but the account has nothing left to spend: see its billing page"}
+	case le.Class == llm.ClassOverloaded || le.Class == llm.ClassNetwork && le.Status != 0:
+		return finding{check, isWarning, detail, "the trouble is there: try again later, and name another provider in ai.fallback"}
+	case le.Status == http.StatusNotFound:
+		return finding{check, isWarning, fmt.Sprintf("%s has no list of models there (HTTP 404)", e.address()), "if calls fail as well, correct " + name + ".base_url, which often ends in /v1"}
+	case le.Class == llm.ClassNetwork:
+		return finding{check, isFault, fmt.Sprintf("%s can't be asked: %s", e.address(), le.Message), e.unreachableFix(unreachable(err))}
+	}
+	return finding{check, isFault, detail, "correct " + name + ".base_url: what answers there is no such server; the address often ends in /v1"}
+}
+
+// unreachable says what a connection failed of, for who mends it.
+func unreachable(err error) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	var header tls.RecordHeaderError
+	switch {
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return "the proxy can't be reached"
+	case errors.As(err, &dns):
+		return "the name of the host is not known: a slip, or the network's DNS"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there: start the server"
+	case errors.As(err, &certificate), errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.HostnameError)):
+		return "its certificate is not to be trusted: mend it, or the clock or the certificates of this machine"
+	case errors.As(err, &header), errors.Is(err, http.ErrSchemeMismatch):
+		return "it speaks no TLS: write http:// in place of https://"
+	}
+	return "the server or the network is down"
+}
+
+// unreachableFix is why, with the settings to look at.
+func (e *providerExam) unreachableFix(why string) string {
+	if e.settings.Proxy != "" {
+		return fmt.Sprintf("%s; check ai.providers.%s.proxy and .base_url", why, e.Name)
+	}
+	return fmt.Sprintf("%s; check ai.providers.%s.base_url", why, e.Name)
+}
+
+// address is where a provider is, without what may be secret.
+func (e *providerExam) address() string {
+	u, err := url.Parse(e.settings.BaseURL)
+	if err != nil || u.Host == "" {
+		return e.Name
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// used are the models to look at, each once with all that name it.
+func (e *providerExam) used() []gateway.ModelUse {
+	uses := e.Uses
+	if len(uses) == 0 && e.settings.Model != "" {
+		uses = []gateway.ModelUse{{Model: e.Name, By: "ai.providers." + e.Name}}
+	}
+	var out []gateway.ModelUse
+	for _, use := range uses {
+		if _, model := config.SplitModel(use.Model); model == "" && e.settings.Model != "" {
+			use.Model = e.Name + "/" + e.settings.Model
+		}
+		at := slices.IndexFunc(out, func(o gateway.ModelUse) bool { return o.Model == use.Model })
+		if at < 0 {
+			out = append(out, use)
+		} else {
+			out[at].By += ", " + use.By
+		}
+	}
+	return out
+}
+
+// model checks one model of the provider.
+func (e *providerExam) model(ctx context.Context, full, by string) []finding {
+	check := "model " + full
+	_, model := config.SplitModel(full)
+	if model == "" {
+		return []finding{{check, isFault, by + " names no model, and the provider has none of its own", fmt.Sprintf("write %s/MODEL there, or set ai.providers.%s.model", e.Name, e.Name)}}
+	}
+	known := e.g.KnownModel(e.Name, model)
+	var out []finding
+	warn := func(detail, fix string) { out = append(out, finding{check, isWarning, detail, fix}) }
+	if e.models != nil && !listsModel(e.models, model) {
+		warn(fmt.Sprintf("%s answers, but doesn't list the model %s (%s)", e.Name, model, by), e.missingFix(model))
+	}
+	if !e.offline {
+		probed, err := e.g.ProbeModel(ctx, e.Name, model)
+		switch {
+		case err == nil:
+			known.Tools = known.Tools && (probed.Tools || !probed.Known)
+			known.ContextWindow = cmp.Or(known.ContextWindow, probed.ContextWindow)
+		case !errors.Is(err, errors.ErrUnsupported) && len(out) == 0:
+			warn(fmt.Sprintf("%s tells nothing of the model: %v", e.Name, err), e.missingFix(model))
+		}
+	}
+	if !known.Tools {
+		warn("it takes no tools: agents can only talk with it", "name a model that takes tools in "+by)
+	}
+	if known.ContextWindow == 0 {
+		warn("how much it can read is not known, so that long conversations are not shortened before they fail", fmt.Sprintf("set ai.providers.%s.context_window", e.Name))
+	}
+	if len(out) > 0 {
+		return out
+	}
+	fine := finding{check, isOK, fmt.Sprintf("for %s: %d tokens, takes tools", by, known.ContextWindow), ""}
+	switch p := known.Price; {
+	case p != nil:
+		fine.Detail += fmt.Sprintf(", %g and %g USD per million tokens", p.In, p.Out)
+	case !known.Free:
+		fine.Detail += ", its price is not known, so that its cost is not counted"
+		fine.Fix = fmt.Sprintf("set ai.providers.%s.prices, if it matters", e.Name)
+	}
+	return []finding{fine}
+}
+
+// missingFix is what to do about a model that is not there.
+func (e *providerExam) missingFix(model string) string {
+	if e.settings.Type == "ollama" {
+		return "ollama pull " + model
+	}
+	near := nearest.Names(model, e.models, 3)
+	if len(near) == 0 {
+		near = e.models
+	}
+	if len(near) == 0 {
+		return "check its name"
+	}
+	return fmt.Sprintf("name one that it has (see goclaw models --live --provider %s): %s", e.Name, short(strings.Join(near, ", "), 200))
+}
+
+// listsModel allows for Ollama's tags.
+func listsModel(models []string, name string) bool {
+	for _, m := range models {
+		if m == name || strings.TrimSuffix(m, ":latest") == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// userOrigins are those as which a user may look at tools. The others act for
+// nobody in particular, or from what an admin wrote.
+var userOrigins = []tool.Origin{tool.FromChat, tool.FromAPI, tool.FromChannel, tool.FromSubagent}
+
+// look is the request of a run that is only looked at: as the query says, with
+// at most the caller's authority.
+func (s *Server) look(r *http.Request, c Caller) (run.Request, error) {
+	q := r.URL.Query()
+	req := run.Request{Origin: c.origin(), Caller: c.Principal, Model: q.Get("model")}
+	if err := s.as(&req, c, q); err != nil {
+		return req, err
+	}
+	var err error
+	if req.Agent, err = s.agentOf(r.Context(), q.Get("agent")); err != nil {
+		return req, err
+	}
+	if err := s.opts.Runner.CheckModel(req.Model); err != nil {
+		return req, badRequest("%v", err)
+	}
+	if id := q.Get("session"); id != "" {
+		p, err := s.find(r.Context(), c, req.Agent, id)
+		if err != nil {
+			return req, err
+		}
+		req.Session = p.ID
+	}
+	if text := q.Get("message"); text != "" {
+		req.Message = llm.UserMessage(text)
+	}
+	return req, nil
+}
+
+// as sets in whose role and from where a look is to be, if the query says so.
+func (s *Server) as(req *run.Request, c Caller, q url.Values) error {
+	if v := q.Get("role"); v != "" {
+		role := auth.Role(v)
+		if !role.Valid() {
+			return badRequest("role is %q: it can be admin, user or system", v)
+		}
+		if role != c.Role && c.Role != auth.Admin {
+			return problem(http.StatusForbidden, "forbidden", "you act as %s and can't look at tools as %s", c.Role, role)
+		}
+		req.Caller.Role = role
+		req.Caller.Human = req.Caller.Human && role != auth.System
+	}
+	if v := q.Get("origin"); v != "" {
+		origin := tool.Origin(v)
+		if !slices.Contains(tool.Origins, origin) {
+			return badRequest("origin is %q: it can be %s", v, oneOf(tool.Origins))
+		}
+		if c.Role != auth.Admin && !slices.Contains(userOrigins, origin) {
+			return problem(http.StatusForbidden, "forbidden", "only an admin can look at tools as a run of origin %s", origin)
+		}
+		req.Origin = origin
+	}
+	return nil
+}
+
+func listTools(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	req, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	surface, err := s.opts.Backend.Surface(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, surface)
+}
+
+func explainTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	req, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	x, err := s.opts.Backend.Explain(r.Context(), req, r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, x)
+}
+
+func promptOf(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	req, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	p, err := s.opts.Backend.Prompt(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+func invokeTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	var body Invoke
+	if err := decode(r, &body); err != nil {
+		return err
+	}
+	if body.Tool == "" {
+		return badRequest("tool is empty: name the tool to call")
+	}
+	args := bytes.TrimSpace(body.Args)
+	switch {
+	case len(args) == 0:
+		args = []byte("{}")
+	case args[0] != '{' || !json.Valid(args):
+		return badRequest("args must be a JSON object")
+	}
+	id, err := s.agentOf(r.Context(), body.Agent)
+	if err != nil {
+		return err
+	}
+	req := run.Request{Agent: id, Session: body.Session, Origin: c.origin(), Caller: c.Principal}
+	if own := HandSession(c.ID); req.Session == "" || req.Session == own {
+		req.Session = own
+	} else if _, err := s.find(r.Context(), c, id, req.Session); err != nil {
+		return err
+	}
+	// The call ends when the client leaves.
+	o, err := s.opts.Backend.Invoke(r.Context(), req, body.Tool, args)
+	if errors.Is(err, run.ErrClosed) {
+		return stopping()
+	}
+	if err != nil {
+		return err
+	}
+	if o.Status == tool.Refused {
+		p := problem(http.StatusForbidden, "refused", "%s", llm.JoinText(o.Content))
+		if o.Refusal != nil {
+			p.Detail = o.Refusal.Error()
+		}
+		p.Outcome = o
+		return p
+	}
+	return answer(w, http.StatusOK, o)
+}

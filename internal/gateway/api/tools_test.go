@@ -1,0 +1,164 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// What is wrong with the gateway is told to admins alone.
+func TestStatusTellsProblemsToAdmins(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigOptions{})
+	for who, want := range map[string]int{"ada": 1, "bob": 0} {
+		var st Status
+		r.call(who, "GET", "/api/status", nil, http.StatusOK, &st)
+		if len(st.Problems) != want || len(st.Providers) != 1 || (st.Providers[0].Reason != "") != (want == 1) || st.Providers[0].Failures != 1 {
+			t.Errorf("%s is told %+v", who, st)
+		}
+	}
+}
+
+// A query says as whom to look, and never as more than the caller is.
+func TestALookIsNeverWiderThanTheCaller(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigOptions{})
+	for _, c := range []struct {
+		who, query string
+		status     int
+		role       auth.Role
+		origin     tool.Origin
+	}{
+		{"bob", "", 200, auth.User, tool.FromAPI},
+		{"bob", "?role=user", 200, auth.User, tool.FromAPI},
+		{"bob", "?role=admin", 403, "", ""},
+		{"bob", "?role=system", 403, "", ""},
+		{"bob", "?role=root", 400, "", ""},
+		{"bob", "?origin=chat", 200, auth.User, tool.FromChat},
+		{"bob", "?origin=cron", 403, "", ""},
+		{"bob", "?origin=sop", 403, "", ""},
+		{"bob", "?origin=webhook", 403, "", ""},
+		{"bob", "?origin=system", 400, "", ""},
+		{"ada", "", 200, auth.Admin, tool.FromAPI},
+		{"ada", "?role=user&origin=channel", 200, auth.User, tool.FromChannel},
+		{"ada", "?role=system&origin=cron", 200, auth.System, tool.FromCron},
+		{"ada", "?agent=gamma", 404, "", ""},
+		{"ada", "?session=never", 404, "", ""},
+	} {
+		for _, path := range []string{"/api/tools", "/api/tools/noop/explain", "/api/prompt"} {
+			resp := r.send(t.Context(), c.who, "GET", path+c.query, nil)
+			resp.Body.Close()
+			if resp.StatusCode != c.status {
+				t.Errorf("%s looks at %s%s: %s, want %d", c.who, path, c.query, resp.Status, c.status)
+			}
+			if c.status != 200 {
+				continue
+			}
+			if q := r.backend.last(); q.Caller.Role != c.role || q.Origin != c.origin || q.Caller.ID != c.who || q.Caller.Human != (c.role != auth.System) || q.Agent != "alpha" {
+				t.Errorf("%s looks at %s%s: %+v", c.who, path, c.query, q)
+			}
+		}
+	}
+	r.refused("ada", "GET", "/api/tools?origin=system", nil, http.StatusBadRequest, "bad_request", "it can be chat, api, channel, cron, sop, webhook or subagent")
+	r.refused("ada", "GET", "/api/runs?status=odd", nil, http.StatusBadRequest, "bad_request", "it can be running, done, failed, stopped, limited or interrupted")
+	r.say("bob", "s", "hi")
+	r.call("bob", "GET", "/api/prompt?session=s&message=and+now&model=fake", nil, http.StatusOK, nil)
+	if q := r.backend.last(); q.Session != "s" || q.Message.Text() != "and now" || q.Model != "fake" {
+		t.Errorf("the prompt is for %+v", q)
+	}
+}
+
+func TestInvoking(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigOptions{})
+	r.addUser("o@example.org", auth.User)
+	r.say("bob", "s", "hi")
+	for _, c := range []struct {
+		who     string
+		body    any
+		status  int
+		session string
+	}{
+		{"bob", map[string]any{"tool": "noop"}, 200, "invoke-bob"},
+		{"bob", map[string]any{"tool": "noop", "args": map[string]any{"n": 1}}, 200, "invoke-bob"},
+		{"bob", map[string]any{"tool": "noop", "session": "invoke-bob"}, 200, "invoke-bob"},
+		{"bob", map[string]any{"tool": "noop", "session": "s"}, 200, "s"},
+		{"bob", map[string]any{"tool": "noop", "session": "invoke-eve"}, 404, ""},
+		{"bob", map[string]any{"tool": "noop", "session": "never"}, 404, ""},
+		{"eve", map[string]any{"tool": "noop", "session": "s"}, 404, ""},
+		{"ada", map[string]any{"tool": "noop", "session": "s"}, 200, "s"},
+		{"o@example.org", map[string]any{"tool": "noop"}, 200, ""},
+		{"bob", map[string]any{"tool": "noop", "args": []int{1}}, 400, ""},
+		{"bob", map[string]any{"tool": "noop", "args": "{}"}, 400, ""},
+		{"bob", map[string]any{"tool": ""}, 400, ""},
+		{"bob", map[string]any{"tool": "noop", "role": "admin"}, 400, ""},
+		{"bob", map[string]any{"tool": "noop", "agent": "gamma"}, 404, ""},
+		{"bob", map[string]any{"tool": "refuse"}, 403, "invoke-bob"},
+	} {
+		resp := r.send(t.Context(), c.who, "POST", "/tools/invoke", c.body)
+		resp.Body.Close()
+		if resp.StatusCode != c.status {
+			t.Errorf("%s invokes %v: %s, want %d", c.who, c.body, resp.Status, c.status)
+			continue
+		}
+		q := r.backend.last()
+		if c.session != "" && (q.Session != c.session || q.Caller.ID != c.who || q.Origin != tool.FromAPI) {
+			t.Errorf("%s invokes %v: %+v", c.who, c.body, q)
+		}
+	}
+	p := r.refused("bob", "POST", "/tools/invoke", Invoke{Tool: "refuse"}, http.StatusForbidden, "refused", "never allowed", "Use noop")
+	if o, ok := p.Outcome.(map[string]any); !ok || o["status"] != "refused" {
+		t.Errorf("the outcome is %v", p.Outcome)
+	}
+}
+
+// Two users' sessions for calls by hand are never the same.
+func TestCallsByHandHaveASessionOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, id := range []string{"bob", "o@example.org", "o.example.org", "a-b", "a.b"} {
+		s := HandSession(id)
+		if other := seen[s]; other != "" {
+			t.Errorf("%s and %s share %s", id, other, s)
+		}
+		seen[s] = id
+		if !mayBegin(Caller{Principal: auth.Principal{ID: id}}, s) || mayBegin(Caller{Principal: auth.Principal{ID: "mallory"}}, s) {
+			t.Errorf("who may begin %s", s)
+		}
+	}
+}
+
+func TestACallEndsWhenItsClientLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		began, ended := make(chan struct{}), make(chan struct{})
+		r.backend.invoke = func(ctx context.Context, _ run.Request, _ string, _ []byte) (tool.Outcome, error) {
+			close(began)
+			<-ctx.Done()
+			close(ended)
+			return tool.Outcome{Status: tool.Cancelled}, nil
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			<-began
+			leave()
+		}()
+		req, err := http.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/tools/invoke", strings.NewReader(`{"tool":"noop"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+r.tokens["bob"])
+		req.Header.Set("Content-Type", "application/json")
+		if _, err := r.client.Do(req); err == nil {
+			t.Error("it was answered")
+		}
+		<-ended
+	})
+}

@@ -1,0 +1,130 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
+)
+
+// Fault is a failure as a server reports it, which its vendor's package reads.
+type Fault interface {
+	error
+	// Failure is the fault for people, without the secrets.
+	Failure(secrets ...string) *llm.Error
+}
+
+// What reading an answer ends with, in every vendor's package.
+var (
+	// ErrLeft says that whoever ranged over the answer left.
+	ErrLeft = errors.New("left")
+	// ErrDead is an answer that ended before the server said how.
+	ErrDead = errors.New("the answer broke off")
+	// ErrMalformed is an answer that is no JSON where it has to be.
+	ErrMalformed = errors.New("a piece of the answer is not valid JSON")
+	// ErrHuge is an answer of more than [MaxReply].
+	ErrHuge = fmt.Errorf("the answer has more than %d MiB", MaxReply>>20)
+)
+
+// MaxReply bounds, in bytes, what one reply may hold in all.
+const MaxReply = 64 << 20
+
+// Foreign is an answer in no format of the vendor called name.
+type Foreign struct {
+	Vendor string // as in "Anthropic's"
+	Body   []byte // the beginning of what came
+}
+
+func (f *Foreign) Error() string {
+	s := "the answer is not in " + f.Vendor + " format; check base_url"
+	if words := Clean(string(f.Body[:min(len(f.Body), 4096)])); words != "" {
+		s += ": " + words
+	}
+	return s
+}
+
+// How long the rest of an answer is waited for once it is complete in
+// substance: for the tokens used and the end mark, and then for the end of the
+// connection's turn.
+const (
+	Grace = 5 * time.Second
+	Drain = 100 * time.Millisecond
+)
+
+// Answer makes one call for t within the limits: call asks and yields what
+// comes as it comes. It returns nil once it has yielded the whole reply,
+// [ErrLeft] when yield told it to stop, and otherwise what kept it from that;
+// whoever ranges over the answer gets an [*llm.Error] for it, or the error of a
+// context that has ended.
+func (l Limits) Answer(
+	ctx context.Context, t llm.Target, secrets []string,
+	call func(ctx context.Context, watch *Watch, yield func(llm.Event, error) bool) error,
+) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		ctx, watch := l.Watch(ctx)
+		defer watch.Stop()
+		err := call(ctx, watch, yield)
+		if err == nil || errors.Is(err, ErrLeft) {
+			return
+		}
+		if late := watch.Err(); late != nil {
+			yield(llm.Event{}, &llm.Error{Class: llm.ClassNetwork, Target: t, Message: late.Error(), Err: late})
+			return
+		}
+		if ctx.Err() != nil {
+			yield(llm.Event{}, ctx.Err())
+			return
+		}
+		e := Failure(err, secrets...)
+		e.Target = t
+		yield(llm.Event{}, e)
+	}
+}
+
+// Failure is what asking for an answer or reading it ended with, for people.
+func Failure(err error, secrets ...string) *llm.Error {
+	var e *llm.Error
+	var f Fault
+	var foreign *Foreign
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &f):
+		return f.Failure(secrets...)
+	case errors.As(err, &foreign):
+		return &llm.Error{Class: llm.ClassUnknown, Message: Clean(foreign.Error(), secrets...), Err: err}
+	case errors.Is(err, wire.ErrTooLarge), errors.Is(err, ErrHuge):
+		return &llm.Error{Class: llm.ClassUnknown, Message: err.Error(), Err: err}
+	case errors.Is(err, ErrDead), errors.Is(err, ErrMalformed):
+		return &llm.Error{Class: llm.ClassNetwork, Message: err.Error(), Err: err}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &llm.Error{Class: llm.ClassNetwork, Message: ErrDead.Error(), Err: err}
+	}
+	e = Unreachable(err, secrets...)
+	e.Message = fmt.Sprintf("%v: %s", ErrDead, e.Message)
+	return e
+}
+
+// ErrorText is the body of an answer that is an error, as far as it could be
+// read. Official clients have read it and put it back.
+func ErrorText(resp *http.Response) []byte {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxErrorBody))
+	if err != nil {
+		return nil // the status says the most of it
+	}
+	return bytes.TrimSpace(text)
+}
+
+// Finish reads the rest of an answer that has been told whole, so that the next
+// call can use the same connection; one that doesn't end soon is closed.
+func (w *Watch) Finish(body io.Reader) {
+	w.Hurry(Drain)
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, MaxErrorBody)) // else it is closed
+}

@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Next passes a request on, in what the official clients of several vendors
+// call middleware. [Private], [ShortErrors] and [InOnePiece] are such.
+type Next = func(*http.Request) (*http.Response, error)
+
+// Private takes out what a client tells of the machine and the compiler, which a
+// server need not know. An option for each header would be applied, and kept
+// for another provider, with each request.
+func Private(r *http.Request, next Next) (*http.Response, error) {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Stainless-") {
+			delete(r.Header, name)
+		}
+	}
+	return next(r)
+}
+
+// MaxErrorBody bounds, in bytes, what is read of an answer that is an error.
+const MaxErrorBody = 64 << 10
+
+// ShortErrors bounds the body of an error, which a client reads whole.
+func ShortErrors(r *http.Request, next Next) (*http.Response, error) {
+	resp, err := next(r)
+	if err == nil && resp.StatusCode >= 400 {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, MaxErrorBody), resp.Body}
+	}
+	return resp, err
+}
+
+// InOnePiece takes the body out of the wrapper that a client puts around it.
+// Only of a body that it knows to lie in memory does net/http send the header
+// and the beginning at once; else the header goes first, in a packet of its
+// own.
+func InOnePiece(r *http.Request, next Next) (*http.Response, error) {
+	if r.Body == nil || r.GetBody == nil {
+		return next(r)
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, err
+	}
+	r.Body = body
+	return next(r)
+}

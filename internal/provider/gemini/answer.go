@@ -1,0 +1,173 @@
+package gemini
+
+import (
+	"strings"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
+	"github.com/goclaw/goclaw/internal/provider"
+)
+
+// tell yields what was not told before and reports whether the consumer stays.
+func (r *reply) tell(yield func(llm.Event, error) bool) bool {
+	for ; r.told < len(r.blocks); r.told++ {
+		if b := r.blocks[r.told]; !b.tell(yield) {
+			return false
+		}
+	}
+	// The last block may grow.
+	r.told = max(len(r.blocks)-1, 0)
+	return true
+}
+
+func (b *block) tell(yield func(llm.Event, error) bool) bool {
+	e := llm.Event{Type: llm.EventText}
+	switch b.kind {
+	case llm.KindCall:
+		if b.told > 0 {
+			return true
+		}
+		b.told = 1
+		return yield(llm.Event{Type: llm.EventCall, Text: b.name, Index: b.call}, nil)
+	case llm.KindMedia:
+		return true
+	case llm.KindReasoning:
+		e.Type = llm.EventReasoning
+	}
+	e.Text = b.text.From(b.told)
+	b.told = b.text.Len()
+	return e.Text == "" || yield(e, nil)
+}
+
+// end yields the rest of what was said and the whole reply, or says what kept
+// the model from one.
+func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) error {
+	for _, b := range r.blocks {
+		b.text.Flush()
+	}
+	r.told = 0
+	if !r.tell(yield) {
+		return provider.ErrLeft
+	}
+	whole := r.whole(t)
+	if e := r.failure(&whole); e != nil {
+		return e
+	}
+	if !yield(llm.Event{Type: llm.EventDone, Reply: &whole}, nil) {
+		return provider.ErrLeft
+	}
+	return nil
+}
+
+// whole is the whole reply.
+func (r *reply) whole(t llm.Target) llm.Reply {
+	u := r.usage
+	out := llm.Reply{
+		Target: t, Model: valid(r.model), ID: valid(r.id), Finish: r.finish(),
+		Usage: llm.Usage{Input: u.prompt + u.tools, Cached: u.cached, Output: u.candidates + u.thoughts, Reasoning: u.thoughts},
+	}
+	out.Message.Role = llm.Assistant
+	for i, b := range r.blocks {
+		last := out.Finish == llm.FinishLength && i == len(r.blocks)-1
+		out.Message.Parts = append(out.Message.Parts, b.part(last))
+	}
+	return out
+}
+
+// valid is s as UTF-8, which is stored.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// part is b as a part of a message. last says that the output limit ended the
+// reply in it.
+func (b *block) part(last bool) llm.Part {
+	p := llm.Part{Kind: b.kind, Text: b.text.String(), Media: b.media}
+	p.Opaque = kept{id: valid(b.id), signature: valid(b.signature)}.opaque()
+	if b.kind == llm.KindCall {
+		args := unquoted(b.args)
+		cut := wire.Truncated(args, last)
+		if args == "" && !cut {
+			args = "{}" // a tool without parameters
+		}
+		p.Call = &llm.ToolCall{ID: valid(b.id), Name: valid(b.name), Arguments: valid(args), Cut: cut}
+	}
+	return p
+}
+
+// unquoted is the text of arguments: the API has an object, others its text in a
+// string, or null.
+func unquoted(args string) string {
+	switch {
+	case args == "null":
+		return ""
+	case strings.HasPrefix(args, `"`):
+		var scratch []byte
+		if text, ok := wire.NewScan([]byte(args)).Text(&scratch); ok {
+			return string(text)
+		}
+	}
+	return args
+}
+
+// The server's reasons for an end that are not like any other.
+const (
+	stopTokens     = "MAX_TOKENS"
+	stopMore       = "CONTINUATION" // the limit of one request; more could be asked for
+	stopMalformed  = "MALFORMED_FUNCTION_CALL"
+	stopResponse   = "MALFORMED_RESPONSE"
+	stopUnexpected = "UNEXPECTED_TOOL_CALL"
+	stopTooMany    = "TOO_MANY_TOOL_CALLS"
+	stopUnsigned   = "MISSING_THOUGHT_SIGNATURE"
+)
+
+// withheld are the reasons by which the server keeps content back.
+var withheld = map[string]bool{
+	"SAFETY": true, "RECITATION": true, "LANGUAGE": true, "OTHER": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true,
+	"MODEL_ARMOR": true, "JAILBREAK": true, "IMAGE_SAFETY": true, "IMAGE_PROHIBITED_CONTENT": true, "IMAGE_RECITATION": true,
+	"IMAGE_OTHER": true, "NO_IMAGE": true,
+}
+
+// finish is the server's reason in our words. Calls are run whatever the server
+// calls the end, unless it was a limit or a refusal.
+func (r *reply) finish() llm.Finish {
+	switch {
+	case r.stop == stopTokens, r.stop == stopMore:
+		return llm.FinishLength
+	case withheld[r.stop], r.blocked != "":
+		return llm.FinishFilter
+	case r.calls > 0:
+		return llm.FinishCalls
+	}
+	return llm.FinishStop
+}
+
+// failure is why there is no reply although the server has ended one: the model
+// wrote a call that can't be read, or the server keeps everything back. nil when
+// there is a reply. It is asked once more, and then another model.
+func (r *reply) failure(whole *llm.Reply) error {
+	said := strings.TrimSpace(whole.Message.Text()) != ""
+	message, code := "", r.stop
+	switch {
+	case r.stop == stopMalformed, r.stop == stopResponse:
+		message = "the model wrote a call that can't be read"
+	case r.stop == stopUnexpected && !said:
+		message = "the model called a tool where it may not"
+	case r.stop == stopTooMany && !said:
+		message = "the model called too many tools in a row"
+	case r.stop == stopUnsigned && !said:
+		message = "the server misses a thought signature"
+	case said || r.calls > 0:
+		return nil
+	case r.blocked != "":
+		message, code = "Google's filter refused the request", r.blocked
+	case withheld[r.stop]:
+		message = "Google's filter withheld the answer"
+	default:
+		return nil
+	}
+	message += " (" + code
+	if r.why != "" {
+		message += ": " + r.why
+	}
+	message += ")"
+	return &llm.Error{Class: llm.ClassEmpty, Code: code, Message: provider.Clean(message)}
+}

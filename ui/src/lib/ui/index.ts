@@ -1,0 +1,25 @@
+// The shared components.
+export { default as Badge, type Tone } from './Badge.svelte';
+export { default as Button } from './Button.svelte';
+export { default as Bytes } from './Bytes.svelte';
+export { default as Confirm } from './Confirm.svelte';
+export { confirm } from './confirm.svelte';
+export { default as CopyButton } from './CopyButton.svelte';
+export { copy } from './copy';
+export { default as Dialog } from './Dialog.svelte';
+export { default as Drawer } from './Drawer.svelte';
+export { default as Empty } from './Empty.svelte';
+export { default as ErrorNote } from './ErrorNote.svelte';
+export { default as Head } from './Head.svelte';
+export { default as IconButton } from './IconButton.svelte';
+export { default as Input } from './Input.svelte';
+export { default as JsonTree } from './JsonTree.svelte';
+export { default as Kbd } from './Kbd.svelte';
+export { default as Menu, type Entry, type Item } from './Menu.svelte';
+export { default as Popover } from './Popover.svelte';
+export { default as Skeleton } from './Skeleton.svelte';
+export { default as Spinner } from './Spinner.svelte';
+export { default as Tabs, type Tab } from './Tabs.svelte';
+export { default as Time } from './Time.svelte';
+export { default as Tokens } from './Tokens.svelte';
+export { default as Tooltip } from './Tooltip.svelte';

@@ -1,0 +1,29 @@
+// The pages. A page has one line here and one in the rail, if it stands there;
+// the first one is where / leads to.
+import History from '@lucide/svelte/icons/history';
+import MessageSquare from '@lucide/svelte/icons/message-square';
+import Wrench from '@lucide/svelte/icons/wrench';
+import type { Component } from 'svelte';
+import type { Page } from './lib/router.svelte';
+
+export const pages: Page[] = [
+	{ name: 'chat', path: '/chat/:agent?/:session?', title: 'Chat', load: () => import('./pages/chat/Chat.svelte') },
+	// /tools/… is an interface: POST /tools/invoke.
+	{ name: 'tools', path: '/tool/:name?', title: 'Tools', load: () => import('./pages/tools/Tools.svelte') },
+	{ name: 'sessions', path: '/sessions', title: 'Sessions', load: () => import('./pages/sessions/Sessions.svelte') },
+];
+
+export interface RailEntry {
+	page: string;
+	label: string;
+	icon: Component<{ size?: number }>;
+	// keys go there: "g c" is g, then c.
+	keys: string;
+	admin?: boolean;
+}
+
+export const rail: RailEntry[] = [
+	{ page: 'chat', label: 'Chat', icon: MessageSquare, keys: 'g c' },
+	{ page: 'tools', label: 'Tools', icon: Wrench, keys: 'g t' },
+	{ page: 'sessions', label: 'Sessions', icon: History, keys: 'g s' },
+];
