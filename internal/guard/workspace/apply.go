@@ -278,7 +278,7 @@ func (st *step) planRemove(pr *protection, clean string) error {
 
 // empty says that the folder at the place is not empty, if it isn't.
 func (p *place) empty() error {
-	if err := p.enter(p.name, p.info); err != nil {
+	if err := p.into(); err != nil {
 		return err
 	}
 	names, err := p.in().names(maxNames)

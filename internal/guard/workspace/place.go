@@ -94,6 +94,19 @@ func (p *place) enter(name string, info fs.FileInfo) error {
 	return nil
 }
 
+// into goes on into the folder at the place, or says why there is none.
+func (p *place) into() error {
+	switch {
+	case p.info == nil:
+		return p.notFound()
+	case !p.info.IsDir():
+		return &NotFolder{Path: p.path()}
+	case p.name == "":
+		return nil // the workspace itself, which is open
+	}
+	return p.enter(p.name, p.info)
+}
+
 // locate walks to a cleaned path. With follow a link at the end is followed,
 // otherwise the place is that of the link.
 func (w *Workspace) locate(clean string, follow bool) (*place, error) {

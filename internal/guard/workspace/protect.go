@@ -110,10 +110,11 @@ func (pr *protection) addDefinitions(w *Workspace, name, ending string) error {
 		return err
 	}
 	defer p.close()
-	if p.name != "" {
-		if err := p.enter(p.name, p.info); err != nil {
-			return err
-		}
+	if !os.SameFile(p.info, info) {
+		return errMoved
+	}
+	if err := p.into(); err != nil {
+		return err
 	}
 	names, err := p.in().names(-1)
 	if err != nil {

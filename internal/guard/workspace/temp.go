@@ -53,7 +53,7 @@ func (w *Workspace) sweepDir(dir string, limit int, oldest time.Time) []os.DirEn
 		return nil
 	}
 	defer p.close()
-	if p.name != "" && (!p.info.IsDir() || p.enter(p.name, p.info) != nil) {
+	if p.into() != nil {
 		return nil
 	}
 	f, err := p.in().root.Open(".")

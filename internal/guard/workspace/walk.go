@@ -75,17 +75,9 @@ func (w *Workspace) Walk(ctx context.Context, name string, visit func(*Entry) (e
 		return false, err
 	}
 	defer p.close()
-	switch {
-	case p.info == nil:
-		return false, p.notFound()
-	case !p.info.IsDir():
-		return false, &NotFolder{Path: p.path()}
-	}
 	at := p.path()
-	if p.name != "" {
-		if err := p.enter(p.name, p.info); err != nil {
-			return false, err
-		}
+	if err := p.into(); err != nil {
+		return false, err
 	}
 	if at == "." {
 		at = ""
