@@ -236,7 +236,6 @@ var goclaw = policy{
 		testLibrary("go.uber.org/goleak/..."),
 		testLibrary("pgregory.net/rapid/..."),
 		// Of the wire only its tests know; see docs/dependencies.md.
-		testLibrary("google.golang.org/genai/..."),
 	},
 
 	goroutines: map[string]string{

@@ -3,6 +3,8 @@ package gemini
 import (
 	"strings"
 
+	"google.golang.org/genai"
+
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/provider"
@@ -108,29 +110,26 @@ func unquoted(args string) string {
 	return args
 }
 
-// The server's reasons for an end that are not like any other.
+// Reasons for an end that the SDK doesn't have yet.
 const (
-	stopTokens     = "MAX_TOKENS"
-	stopMore       = "CONTINUATION" // the limit of one request; more could be asked for
-	stopMalformed  = "MALFORMED_FUNCTION_CALL"
-	stopResponse   = "MALFORMED_RESPONSE"
-	stopUnexpected = "UNEXPECTED_TOOL_CALL"
-	stopTooMany    = "TOO_MANY_TOOL_CALLS"
-	stopUnsigned   = "MISSING_THOUGHT_SIGNATURE"
+	stopResponse genai.FinishReason = "MALFORMED_RESPONSE"
+	stopUnsigned genai.FinishReason = "MISSING_THOUGHT_SIGNATURE"
 )
 
 // withheld are the reasons by which the server keeps content back.
-var withheld = map[string]bool{
-	"SAFETY": true, "RECITATION": true, "LANGUAGE": true, "OTHER": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true,
-	"MODEL_ARMOR": true, "JAILBREAK": true, "IMAGE_SAFETY": true, "IMAGE_PROHIBITED_CONTENT": true, "IMAGE_RECITATION": true,
-	"IMAGE_OTHER": true, "NO_IMAGE": true,
+var withheld = map[genai.FinishReason]bool{
+	genai.FinishReasonSafety: true, genai.FinishReasonRecitation: true, genai.FinishReasonLanguage: true, genai.FinishReasonOther: true,
+	genai.FinishReasonBlocklist: true, genai.FinishReasonProhibitedContent: true, genai.FinishReasonSPII: true,
+	genai.FinishReasonImageSafety: true, genai.FinishReasonImageProhibitedContent: true, genai.FinishReasonImageRecitation: true,
+	genai.FinishReasonImageOther: true, genai.FinishReasonNoImage: true,
+	genai.FinishReason(genai.BlockedReasonModelArmor): true, genai.FinishReason(genai.BlockedReasonJailbreak): true,
 }
 
 // finish is the server's reason in our words. Calls are run whatever the server
 // calls the end, unless it was a limit or a refusal.
 func (r *reply) finish() llm.Finish {
 	switch {
-	case r.stop == stopTokens, r.stop == stopMore:
+	case r.stop == genai.FinishReasonMaxTokens, r.stop == genai.FinishReasonContinuation: // the second: more could be asked for
 		return llm.FinishLength
 	case withheld[r.stop], r.blocked != "":
 		return llm.FinishFilter
@@ -145,20 +144,20 @@ func (r *reply) finish() llm.Finish {
 // there is a reply. It is asked once more, and then another model.
 func (r *reply) failure(whole *llm.Reply) error {
 	said := strings.TrimSpace(whole.Message.Text()) != ""
-	message, code := "", r.stop
+	message, code := "", string(r.stop)
 	switch {
-	case r.stop == stopMalformed, r.stop == stopResponse:
+	case r.stop == genai.FinishReasonMalformedFunctionCall, r.stop == stopResponse:
 		message = "the model wrote a call that can't be read"
-	case r.stop == stopUnexpected && !said:
+	case r.stop == genai.FinishReasonUnexpectedToolCall && !said:
 		message = "the model called a tool where it may not"
-	case r.stop == stopTooMany && !said:
+	case r.stop == genai.FinishReasonTooManyToolCalls && !said:
 		message = "the model called too many tools in a row"
 	case r.stop == stopUnsigned && !said:
 		message = "the server misses a thought signature"
 	case said || r.calls > 0:
 		return nil
 	case r.blocked != "":
-		message, code = "Google's filter refused the request", r.blocked
+		message, code = "Google's filter refused the request", string(r.blocked)
 	case withheld[r.stop]:
 		message = "Google's filter withheld the answer"
 	default:

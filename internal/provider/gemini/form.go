@@ -1,8 +1,10 @@
 package gemini
 
 import (
-	"strconv"
+	"math"
 	"strings"
+
+	"google.golang.org/genai"
 
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/provider"
@@ -11,9 +13,9 @@ import (
 // form is how a request is put to a model, which differs from model to model
 // and by what a server refused.
 type form struct {
-	thoughts bool   // what the model thinks is shown
-	level    string // how much it thinks; "" leaves it to the model
-	budget   int    // the same in tokens, for older models
+	thoughts bool                // what the model thinks is shown
+	level    genai.ThinkingLevel // how much it thinks; "" leaves it to the model
+	budget   int                 // the same in tokens, for older models
 	budgeted bool
 
 	maxOutput   int // 0 leaves it to the model
@@ -85,7 +87,7 @@ func (f *form) think(want string, known provider.Model, learned refusals) {
 	}
 }
 
-func levelOf(want string, known provider.Model) string {
+func levelOf(want string, known provider.Model) genai.ThinkingLevel {
 	if want == "off" {
 		want = "none"
 	}
@@ -95,7 +97,7 @@ func levelOf(want string, known provider.Model) string {
 	case want == "none":
 		want = "minimal"
 	}
-	return strings.ToUpper(want)
+	return genai.ThinkingLevel(strings.ToUpper(want))
 }
 
 // budgetOf is how many tokens a model may think. The output limit counts them,
@@ -114,35 +116,21 @@ func budgetOf(want string, t *provider.Thinking, maxOutput int) int {
 	return max(n, t.Least)
 }
 
-// append writes the settings, with a comma behind them.
-func (f form) append(b []byte) []byte {
-	if f.temperature == nil && f.maxOutput <= 0 && !f.thoughts && f.level == "" && !f.budgeted {
-		return b
-	}
-	b = append(b, `"generationConfig":{`...)
+// settings are the form's, as the API has them; nil when there are none.
+func (f form) settings() *genai.GenerationConfig {
+	var c genai.GenerationConfig
 	if f.temperature != nil {
-		b = append(b, `"temperature":`...)
-		b = append(strconv.AppendFloat(b, *f.temperature, 'g', -1, 64), ',')
+		c.Temperature = new(float32(*f.temperature))
 	}
-	if f.maxOutput > 0 {
-		b = append(b, `"maxOutputTokens":`...)
-		b = append(strconv.AppendInt(b, int64(f.maxOutput), 10), ',')
-	}
+	c.MaxOutputTokens = int32(min(max(f.maxOutput, 0), math.MaxInt32))
 	if f.thoughts || f.level != "" || f.budgeted {
-		b = append(b, `"thinkingConfig":{`...)
-		if f.thoughts {
-			b = append(b, `"includeThoughts":true,`...)
-		}
-		if f.level != "" {
-			b = append(append(append(b, `"thinkingLevel":"`...), f.level...), `",`...)
-		}
+		c.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: f.thoughts, ThinkingLevel: f.level}
 		if f.budgeted {
-			b = append(b, `"thinkingBudget":`...)
-			b = append(strconv.AppendInt(b, int64(f.budget), 10), ',')
+			c.ThinkingConfig.ThinkingBudget = new(int32(min(f.budget, math.MaxInt32)))
 		}
-		b[len(b)-1] = '}'
-		b = append(b, ',')
 	}
-	b[len(b)-1] = '}'
-	return append(b, ',')
+	if c.Temperature == nil && c.MaxOutputTokens == 0 && c.ThinkingConfig == nil {
+		return nil
+	}
+	return &c
 }

@@ -1,7 +1,8 @@
 // Package gemini speaks Google's Gemini API as generateContent has it. It owns
-// the translation of a request and of a streamed answer, and makes the call by
-// itself: the official SDK's client reads the environment, goes on with an
-// answer and tries again as it sees fit, and keeps the stream to itself.
+// the translation of a request and of a streamed answer, in the words of the
+// official SDK's types, and makes the call by itself: the SDK's client reads the
+// environment, goes on with an answer and tries again as it sees fit, and keeps
+// the stream to itself.
 //
 // A [Model] is one server. It holds idle connections and what it learned of the
 // server's refusals, is safe for concurrent use and needs no closing. Each call

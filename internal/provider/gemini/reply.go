@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	"google.golang.org/genai"
+
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/provider"
@@ -99,10 +101,10 @@ func readForeign(in *wire.Events) error {
 // the signature has to go back on it.
 type reply struct {
 	blocks  []*block
-	calls   int    // how many of them are calls
-	stop    string // the server's reason; "" before it is known
-	why     string // what the server says about it
-	blocked string // why the server refused to answer at all
+	calls   int                 // how many of them are calls
+	stop    genai.FinishReason  // "" before it is known
+	why     string              // what the server says about it
+	blocked genai.BlockedReason // why the server refused to answer at all
 	usage   usage
 	id      string
 	model   string
@@ -200,14 +202,16 @@ func (r *reply) feedback(s *wire.Scan) {
 	for first := true; s.More('}', &first); {
 		switch string(s.Key()) {
 		case "blockReason":
-			r.latest(&r.blocked, s)
+			if b, ok := s.Text(&r.scratch); ok && len(b) > 0 {
+				r.blocked = genai.BlockedReason(b)
+			}
 		case "blockReasonMessage":
 			r.latest(&r.why, s)
 		default:
 			s.Skip()
 		}
 	}
-	if r.blocked == "BLOCKED_REASON_UNSPECIFIED" || r.blocked == "BLOCK_REASON_UNSPECIFIED" {
+	if r.blocked == genai.BlockedReasonUnspecified || r.blocked == "BLOCK_REASON_UNSPECIFIED" {
 		r.blocked = ""
 	}
 }
@@ -235,8 +239,8 @@ func (r *reply) candidate(s *wire.Scan) {
 		case "content":
 			r.content(s)
 		case "finishReason":
-			if b, ok := s.Text(&r.scratch); ok && len(b) > 0 && string(b) != "FINISH_REASON_UNSPECIFIED" {
-				r.stop = string(b)
+			if b, ok := s.Text(&r.scratch); ok && len(b) > 0 && genai.FinishReason(b) != genai.FinishReasonUnspecified {
+				r.stop = genai.FinishReason(b)
 			}
 		case "finishMessage":
 			r.latest(&r.why, s)

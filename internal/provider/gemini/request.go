@@ -2,7 +2,10 @@ package gemini
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
+
+	"google.golang.org/genai"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonstring"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -19,8 +22,8 @@ const (
 
 // The roles of the API. The results of functions are a user's.
 const (
-	roleUser  = "user"
-	roleModel = "model"
+	roleUser  = genai.RoleUser
+	roleModel = genai.RoleModel
 )
 
 // schemaField is the field of a function that takes JSON Schema.
@@ -30,7 +33,11 @@ const schemaField = `,"parametersJsonSchema":`
 // order in which the API's cache sees them: tools, the system's texts, contents.
 func encode(req *llm.Request, f form) []byte {
 	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows(req.Target), names: names.Names(req.Tools), form: f}
-	e.b = f.append(append(e.b, '{'))
+	e.b = append(e.b, '{')
+	if c := f.settings(); c != nil {
+		e.sdk(`"generationConfig":`, c)
+		e.b = append(e.b, ',')
+	}
 	e.tools(req.Tools)
 	if !f.spoken {
 		e.system(req.Static, req.Session)
@@ -52,7 +59,7 @@ func encode(req *llm.Request, f form) []byte {
 	}
 	e.b = append(e.b, `]}]`...)
 	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 {
-		e.b = append(e.b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
+		e.sdk(`,"toolConfig":`, noCalls)
 	}
 	return append(e.b, '}')
 }
@@ -109,6 +116,20 @@ type encoder struct {
 
 	role   string // of the content that is being written; "" before the first
 	called bool   // it has a call
+}
+
+// noCalls forbids the functions that a request offers.
+var noCalls = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeNone}}
+
+// sdk writes a value of the SDK's types, which have no content that can't be
+// written. What a transcript holds isn't written so: its types read and write
+// arguments by way of maps, which changes their bytes.
+func (e *encoder) sdk(key string, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	e.b = append(append(e.b, key...), b...)
 }
 
 func (e *encoder) tools(tools []llm.ToolSpec) {

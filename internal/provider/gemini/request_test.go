@@ -221,12 +221,36 @@ func TestThinking(t *testing.T) {
 		{"from-the-future", "low", refusedThinking, 0, ``},
 	} {
 		req := llm.Request{Target: llm.Target{Model: test.model}, Reasoning: test.want, MaxOutput: test.limit}
-		got := string(formOf(&req, test.learned, false).append(nil))
-		_, config, _ := strings.Cut(got, `"thinkingConfig":`)
-		if config = strings.TrimSuffix(config, "},"); config != test.body {
-			t.Errorf("%s %q after %b: %s, want %s", test.model, test.want, test.learned, config, test.body)
+		got := ""
+		if c := formOf(&req, test.learned, false).settings(); c != nil && c.ThinkingConfig != nil {
+			b, err := json.Marshal(c.ThinkingConfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = string(b)
+		}
+		want := orderless(t, test.body)
+		if got := orderless(t, got); got != want {
+			t.Errorf("%s %q after %b: %s, want %s", test.model, test.want, test.learned, got, want)
 		}
 	}
+}
+
+// orderless is a document with its members in alphabetical order.
+func orderless(t *testing.T, doc string) string {
+	t.Helper()
+	if doc == "" {
+		return ""
+	}
+	var v any
+	if err := json.Unmarshal([]byte(doc), &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // Whatever a history holds, what is sent is a valid transcript.

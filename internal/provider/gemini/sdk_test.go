@@ -1,8 +1,3 @@
-//go:build !race
-
-// The SDK takes minutes to build for the race detector, which would find nothing
-// of ours in it.
-
 package gemini
 
 import (
@@ -19,7 +14,7 @@ import (
 )
 
 // The SDK is asked here what the wire is; see docs/dependencies.md for why the
-// program goes without it.
+// program uses no more of it than its types.
 
 // Its types read what the encoder wrote.
 func TestTheSDKReadsRequests(t *testing.T) {
