@@ -196,8 +196,11 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 // history holds what the person saw, and what a person said just before it,
 // which was handed over and stands nowhere else.
 func (l *loop) keepPartial(r *Round, partial llm.Reply) {
-	if strings.TrimSpace(partial.Message.Text()) == "" && len(r.Joined) == 0 && !slices.ContainsFunc(r.Before, spoken) {
-		return
+	if strings.TrimSpace(partial.Message.Text()) == "" {
+		if len(r.Attempts) == 0 && len(r.Joined) == 0 && !slices.ContainsFunc(r.Before, spoken) {
+			return
+		}
+		partial.Message.Parts = nil
 	}
 	r.Reply, r.Replied, r.State = partial, l.Now(), l.thread.State
 	l.close(r)

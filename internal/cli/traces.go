@@ -179,8 +179,11 @@ func writeTrace(b *strings.Builder, t trace) {
 		fmt.Fprintf(b, "  failed: %s\n", t.Error)
 	}
 	for _, r := range t.Rounds {
-		u := r.Usage
-		fmt.Fprintf(b, "\nround %d  %s  %s after %s", r.Number, r.Request.Target, r.Finish, r.Replied.Sub(r.Started).Round(time.Microsecond))
+		u, ended := r.Usage, string(r.Finish)
+		if r.Finish == llm.FinishStopped {
+			ended = "broke off"
+		}
+		fmt.Fprintf(b, "\nround %d  %s  %s after %s", r.Number, r.Request.Target, ended, r.Replied.Sub(r.Started).Round(time.Microsecond))
 		if !r.First.IsZero() {
 			fmt.Fprintf(b, " (first token %s)", r.First.Sub(r.Started).Round(time.Microsecond))
 		}

@@ -75,43 +75,62 @@ func TestAnAgentsFallbackReplacesTheGlobalOne(t *testing.T) {
 	}
 }
 
-// What was tried is told as it happens, and kept with the round.
+// What was tried is told as it happens, and kept with the round, also with one
+// that nobody answered.
 func TestAttemptsAreKept(t *testing.T) {
 	t.Parallel()
-	r, _ := trio(t, "[two, three]", "", []fakellm.Answer{denied},
-		[]fakellm.Answer{{Text: " "}, {Text: " "}}, []fakellm.Answer{fakellm.Text("hello")})
-	got := r.say("s", "go")
-	want := []string{"one/m auth 401 failover to two/n", "two/n empty 0 retry", "two/n empty 0 failover to three/o"}
-	line := func(a llm.Attempt) string {
-		s := fmt.Sprintf("%s %s %d %s", a.Target, a.Class, a.Status, a.Next)
-		if a.To != nil {
-			s += " to " + a.To.String()
-		}
-		return s
-	}
-	var told, kept []string
-	for _, e := range got.events {
-		if e.Type == agent.Notice && e.Attempt != nil {
-			if e.Kind != string(e.Attempt.Next) || e.Text == "" {
-				t.Errorf("%+v", e)
+	empty := []fakellm.Answer{{Text: " "}, {Text: " "}}
+	moved := []string{"one/m auth 401 failover to two/n", "two/n empty 0 retry", "two/n empty 0 failover to three/o"}
+	for _, c := range []struct {
+		name   string
+		last   []fakellm.Answer // the third's
+		told   []string
+		kept   []string
+		status agent.Status
+	}{
+		{"answered", []fakellm.Answer{fakellm.Text("hello")}, moved, moved, agent.Done},
+		{"by nobody", empty, append(slices.Clip(moved), "three/o empty 0 retry"), append(slices.Clip(moved), "three/o empty 0 retry", "three/o empty 0 "), agent.Failed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := trio(t, "[two, three]", "", []fakellm.Answer{denied}, empty, c.last)
+			got := r.say("s", "go")
+			line := func(a llm.Attempt) string {
+				s := fmt.Sprintf("%s %s %d %s", a.Target, a.Class, a.Status, a.Next)
+				if a.To != nil {
+					s += " to " + a.To.String()
+				}
+				return s
 			}
-			told = append(told, line(*e.Attempt))
-		}
-	}
-	r.close()
-	r.open()
-	runs, _, err := r.Sessions.Runs(t.Context(), session.RunFilter{Depth: session.Whole})
-	if err != nil || len(runs) != 1 || len(runs[0].Rounds) != 1 {
-		t.Fatalf("%v, %v", runs, err)
-	}
-	for _, a := range runs[0].Rounds[0].Attempts {
-		kept = append(kept, line(a))
-		if strings.Contains(a.Message, "first-secret-key") || a.Message == "" || a.Ended.Before(a.Started) || a.Started.IsZero() {
-			t.Errorf("%+v", a)
-		}
-	}
-	if !slices.Equal(told, want) || !slices.Equal(kept, want) {
-		t.Errorf("told %q, kept %q, want %q", told, kept, want)
+			var told, kept []string
+			for _, e := range got.events {
+				if e.Type == agent.Notice && e.Attempt != nil {
+					if e.Kind != string(e.Attempt.Next) || e.Text == "" || e.Text != e.Attempt.Told {
+						t.Errorf("%+v", e)
+					}
+					told = append(told, line(*e.Attempt))
+				}
+			}
+			r.close()
+			r.open()
+			runs, _, err := r.Sessions.Runs(t.Context(), session.RunFilter{Depth: session.Whole})
+			if err != nil || len(runs) != 1 || len(runs[0].Rounds) != 1 {
+				t.Fatalf("%v, %v", runs, err)
+			}
+			round := runs[0].Rounds[0]
+			if runs[0].Status != c.status || round.Request.Bytes == 0 || len(round.Request.Sections) == 0 {
+				t.Errorf("%s, of the request is kept: %+v", runs[0].Status, round.Request)
+			}
+			for _, a := range round.Attempts {
+				kept = append(kept, line(a))
+				if strings.Contains(a.Message+a.Told, "first-secret-key") || a.Message == "" || a.Ended.Before(a.Started) || a.Started.IsZero() {
+					t.Errorf("%+v", a)
+				}
+			}
+			if !slices.Equal(told, c.told) || !slices.Equal(kept, c.kept) {
+				t.Errorf("told %q, kept %q, want %q, %q", told, kept, c.told, c.kept)
+			}
+		})
 	}
 }
 

@@ -17,6 +17,7 @@ type Attempt struct {
 	Next Next          `json:"next,omitempty"`
 	Wait time.Duration `json:"wait_ns,omitempty"` // before a retry
 	To   *Target       `json:"to,omitempty"`      // provider and model alone: who was asked instead
+	Told string        `json:"told,omitempty"`    // the notice that whoever watched got of it, "" for none
 }
 
 // Next is what followed a failed attempt.

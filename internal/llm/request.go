@@ -82,7 +82,7 @@ const (
 	FinishCalls   Finish = "tool_calls"
 	FinishLength  Finish = "length"  // the output limit cut the reply
 	FinishFilter  Finish = "filter"  // the provider withheld content
-	FinishStopped Finish = "stopped" // the run was stopped while the reply came in
+	FinishStopped Finish = "stopped" // the reply broke off: the run was stopped, or every model that was asked failed
 	FinishHost    Finish = "host"    // GoClaw itself ended the turn with these words
 )
 

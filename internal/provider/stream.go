@@ -142,9 +142,9 @@ func (a *asking) failed(e *llm.Error, c *candidate, began time.Time) {
 func (a *asking) tell(next llm.Next, format string, args ...any) {
 	failed := a.last
 	a.last = nil
-	failed.Next = next
+	failed.Next, failed.Told = next, fmt.Sprintf(format, args...)
 	a.before = append(a.before, *failed)
-	a.shown.emit(llm.Event{Type: llm.EventNotice, Kind: string(next), Text: fmt.Sprintf(format, args...), Attempt: failed})
+	a.shown.emit(llm.Event{Type: llm.EventNotice, Kind: string(next), Text: failed.Told, Attempt: failed})
 }
 
 // next picks whom to ask: the first that was not asked and doesn't cool down;

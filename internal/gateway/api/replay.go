@@ -58,6 +58,11 @@ func (p *replay) round(r *agent.Round) {
 			p.emit(r.Started, agent.Event{Type: agent.Notice, Kind: "joined", Text: text})
 		}
 	}
+	for i := range r.Attempts {
+		if a := &r.Attempts[i]; a.Told != "" {
+			p.emit(a.Ended, agent.Event{Type: agent.Notice, Kind: string(a.Next), Text: a.Told, Attempt: a})
+		}
+	}
 	if r.Reply.Finish != llm.FinishHost { // else no model was asked
 		facts, target := r.Request, r.Request.Target
 		p.emit(r.Started, agent.Event{Type: agent.PromptBuilt, Request: &facts})

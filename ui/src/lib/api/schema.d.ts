@@ -902,6 +902,8 @@ export interface components {
             target: components["schemas"]["LlmTarget"];
             /** @description provider and model alone: who was asked instead */
             to?: components["schemas"]["LlmTarget"];
+            /** @description the notice that whoever watched got of it, "" for none */
+            told?: string;
             /** @description before a retry */
             wait_ns?: number;
         };

@@ -435,6 +435,15 @@ describe('pages', () => {
 		expect(v.rounds[1]!.before).toEqual([{ kind: 'failover', text: 'p/two answers from here on' }]);
 	});
 
+	it('tell what was told of model calls that failed', () => {
+		const t = turn(1);
+		const two = { provider: 'p', model: 'two' };
+		const failed = { target: t.rounds[0]!.target, class: 'auth', message: 'no', started: t.started, ended: t.started };
+		const attempts = [{ ...failed, next: 'retry', told: 'asked again' }, { ...failed, next: 'failover', to: two, told: 'asking p/two' }, failed];
+		const v = m.turns(m.applyPage(m.empty, { turns: [{ ...t, rounds: [t.rounds[0]!, { ...t.rounds[0]!, target: two, attempts }] }] }))[0]!;
+		expect(v.rounds[1]!.before).toEqual([{ kind: 'retry', text: 'asked again' }, { kind: 'failover', text: 'asking p/two' }]);
+	});
+
 	it('show calls of a record that have no result yet as running', () => {
 		const t = partly(turn(1), 0);
 		const open = { ...outcome({ id: 'c' }), status: '' as never, started: '0001-01-01T00:00:00Z', args: undefined, call: { id: 'c', name: 'calc', arguments: '{"a":1}' } };

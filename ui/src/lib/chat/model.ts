@@ -465,8 +465,8 @@ function madeIn(t: Turn, r: Round): Pick<RoundView, 'made'> {
 }
 
 function roundOf(r: Round, last: Round | undefined): RoundView {
-	const before: Notice[] = [];
-	if (last && name(last.target) && name(r.target) && name(last.target) !== name(r.target)) {
+	const before: Notice[] = (r.attempts ?? []).flatMap((a) => (a.told ? [{ kind: a.next ?? '', text: a.told }] : []));
+	if (!before.some((n) => n.kind === 'failover') && last && name(last.target) && name(r.target) && name(last.target) !== name(r.target)) {
 		before.push({ kind: 'failover', text: `${name(r.target)} answers from here on` });
 	}
 	return {
