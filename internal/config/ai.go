@@ -31,6 +31,9 @@ type Provider struct {
 	Model            string            `yaml:"model" doc:"model; the shipped default for the provider when empty"`
 	ContextWindow    int               `yaml:"context_window" doc:"tokens; what Ollama says of the model, else from the model table, when 0" min:"0"`
 	MaxOutputTokens  int               `yaml:"max_output_tokens" doc:"tokens of one answer; from the model table when 0" min:"0"`
+	Images           *bool             `yaml:"images" doc:"whether its models are shown images; what the server or the model table says when null, and it is tried where neither knows the model"`
+	Files            *bool             `yaml:"files" doc:"whether its models are given PDF files; what the server or the model table says when null"`
+	Tools            *bool             `yaml:"tools" doc:"whether its models are offered tools; what the server or the model table says when null, and it is tried where neither knows the model"`
 	Temperature      *float64          `yaml:"temperature" doc:"the model's own when null" min:"0" max:"2"`
 	Reasoning        string            `yaml:"reasoning" doc:"how much the model thinks first, where it can" enum:"|off|low|medium|high"`
 	Timeout          time.Duration     `yaml:"timeout" doc:"time limit of one model call" is:"positive"`

@@ -217,6 +217,7 @@ func (messages) fails() failures {
 		NoModel:     {404, fault("not_found_error", "model: no-such-model")},
 		TooLong:     {400, fault("invalid_request_error", "prompt is too long: 1200000 tokens > 1000000 maximum")},
 		BadRequest:  {400, fault("invalid_request_error", "messages.0.content.0.type: Field required")},
+		BadMedia:    {400, fault("invalid_request_error", "Could not process image")},
 	}
 }
 

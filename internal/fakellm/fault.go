@@ -7,7 +7,7 @@ import (
 
 // Faults are the kinds of failures that every vendor has words for: what an
 // answer's Fault may be.
-var Faults = []string{Overloaded, Unavailable, ServerError, RateLimit, Quota, Billing, WrongKey, NoModel, TooLong, BadRequest}
+var Faults = []string{Overloaded, Unavailable, ServerError, RateLimit, Quota, Billing, WrongKey, NoModel, TooLong, BadRequest, BadMedia, NoTools}
 
 // The kinds of [Faults].
 const (
@@ -21,6 +21,8 @@ const (
 	NoModel     = "no_model"
 	TooLong     = "too_long" // for the model's window
 	BadRequest  = "bad_request"
+	BadMedia    = "bad_media" // an image that can't be read
+	NoTools     = "no_tools"  // the model takes none
 )
 
 // failure is a vendor's documented answer to what went wrong.

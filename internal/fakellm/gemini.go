@@ -231,6 +231,8 @@ func (generateContent) fails() failures {
 		NoModel:    fault(404, "NOT_FOUND", "models/no-such-model is not found for API version v1beta, or is not supported for generateContent."),
 		TooLong:    fault(400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
 		BadRequest: fault(400, "INVALID_ARGUMENT", "Invalid JSON payload received. Unknown name \"x\": Cannot find field."),
+		NoTools:    fault(400, "INVALID_ARGUMENT", "Function calling is not enabled for models/gemma-3-27b-it"),
+		BadMedia:   fault(400, "INVALID_ARGUMENT", "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting"),
 	}
 }
 

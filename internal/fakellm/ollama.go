@@ -184,6 +184,8 @@ func (ollamaChat) fails() failures {
 		NoModel:     {404, fault("model 'no-such-model' not found")},
 		TooLong:     {400, fault("the input length exceeds the context length")},
 		BadRequest:  {400, fault("invalid options: num_ctx")},
+		NoTools:     {400, fault("registry.ollama.ai/library/gemma:2b does not support tools")},
+		BadMedia:    {400, fault("Failed to load image or audio file")},
 	}
 }
 

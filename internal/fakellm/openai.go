@@ -240,6 +240,8 @@ func (chatCompletions) fails() failures {
 		NoModel:     {404, fault("invalid_request_error", "model_not_found", "The model `no-such-model` does not exist or you do not have access to it.")},
 		TooLong:     {400, fault("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.")},
 		BadRequest:  {400, fault("invalid_request_error", "", "Invalid value: 'x'.")},
+		NoTools:     {404, fault("", "", "No endpoints found that support tool use. Try disabling \"calc\".")},
+		BadMedia:    {400, fault("invalid_request_error", "image_parse_error", "You uploaded an unsupported image. Please make sure your image is valid.")},
 	}
 }
 

@@ -27,7 +27,7 @@ func sees(t *testing.T, more string, answers ...fakellm.Answer) *rig {
   fallback: [blind]
   providers:
     openai: {api_key: key, model: gpt-4o, base_url: %q}
-    blind: {type: openai-compatible, model: m, base_url: %q}
+    blind: {type: openai-compatible, model: m, base_url: %q, images: false}
 %s`, model.Base(), model.Base(), more))
 }
 

@@ -43,7 +43,7 @@ func providerSettings(c *config.Config, name string) provider.Settings {
 	p, _ := c.Provider(name)
 	s := provider.Settings{
 		Name: name, Type: p.Type, BaseURL: p.BaseURL, Key: p.APIKey, Model: p.Model,
-		ContextWindow: p.ContextWindow, MaxOutput: p.MaxOutputTokens,
+		ContextWindow: p.ContextWindow, MaxOutput: p.MaxOutputTokens, Images: p.Images, Files: p.Files, Tools: p.Tools,
 		Prices: map[string]provider.Price{}, Headers: p.ExtraHeaders, Proxy: p.Proxy,
 		Limits: provider.Limits{Total: p.Timeout, FirstByte: p.FirstByteTimeout, Idle: p.IdleTimeout},
 	}

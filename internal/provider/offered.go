@@ -62,7 +62,7 @@ func (e *entry) offered(provider, name string) Offered {
 	known, ok := Lookup(name)
 	t := e.target(provider, name)
 	o := Offered{Model: known, Known: ok, Default: name == e.settings.Model, Free: e.free}
-	o.Name, o.ContextWindow, o.MaxOutput, o.Tools = name, t.ContextWindow, t.MaxOutput, t.Tools
+	o.Name, o.ContextWindow, o.MaxOutput, o.Tools, o.Images, o.Files = name, t.ContextWindow, t.MaxOutput, t.Tools, t.Images, t.Files
 	if p, ok := e.settings.Prices[name]; ok {
 		o.Price, o.Free = &p, false
 	} else if e.free {

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,10 +28,6 @@ type Abilities struct {
 	Tools     bool
 	Reasoning bool // can be told to think
 }
-
-// ErrNoTools is the cause of a refusal of tools that the model doesn't take.
-// The request is made again without.
-var ErrNoTools = errors.New("the model takes no tools")
 
 // What a server says of a model holds for a while, since there a model can be
 // replaced by another of its name; a server that didn't answer is asked again

@@ -57,6 +57,7 @@ type entry struct {
 	problem  *problem
 	open     func() (llm.Model, error)
 	said     abilities
+	refused  refusedMedia
 }
 
 // New makes a set. It connects to nothing and reports nothing: what is wrong
@@ -125,8 +126,9 @@ func (e *entry) target(name, model string) llm.Target {
 	known, ok := Lookup(model)
 	t := llm.Target{
 		Provider: name, Model: model, Vendor: e.vendor,
-		ContextWindow: known.ContextWindow, MaxOutput: known.MaxOutput, Images: known.Images, Files: known.Files,
-		Tools: known.Tools || !ok, // of a model that nobody knows it is tried
+		ContextWindow: known.ContextWindow, MaxOutput: known.MaxOutput, Files: known.Files,
+		// Of a model that nobody knows it is tried; see refusesTools and refusedMedia.
+		Images: known.Images || !ok, Tools: known.Tools || !ok,
 	}
 	t = e.said.recall(model).apply(t)
 	if e.settings.ContextWindow > 0 {
@@ -134,6 +136,14 @@ func (e *entry) target(name, model string) llm.Target {
 	}
 	if e.settings.MaxOutput > 0 {
 		t.MaxOutput = e.settings.MaxOutput
+	}
+	for _, x := range []struct {
+		written *bool
+		to      *bool
+	}{{e.settings.Images, &t.Images}, {e.settings.Files, &t.Files}, {e.settings.Tools, &t.Tools}} {
+		if x.written != nil {
+			*x.to = *x.written
+		}
 	}
 	return t
 }

@@ -48,6 +48,7 @@ func TestTargets(t *testing.T) {
 			{Name: "nomodel", Type: Compatible, BaseURL: "http://10.0.0.5:8000/v1"},
 			{Name: "nourl", Type: Compatible, Model: "x"},
 			{Name: "odd", Type: "telex"},
+			{Name: "plain", Type: Compatible, BaseURL: "http://10.0.0.5:8000/v1", Model: "qwen3", Images: new(false), Files: new(true), Tools: new(false)},
 			{Name: "local", Type: "openai", BaseURL: "http://127.0.0.1:1/v1", Model: "gpt-4o-2024-08-06"},
 		},
 	})
@@ -58,18 +59,19 @@ func TestTargets(t *testing.T) {
 		class            llm.Class
 	}{
 		{"", "", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Files: true, Tools: true}, "", ""},
-		{"my-vllm", "", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
+		{"my-vllm", "", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Images: true, Tools: true}, "", ""},
 		{"my-vllm", "openai", llm.Target{Provider: "openai", Model: "gpt-6-luna", Vendor: "openai", ContextWindow: 1_050_000, MaxOutput: 128_000, Images: true, Files: true, Tools: true}, "", ""},
-		{"", "my-vllm/a/b/c", llm.Target{Provider: "my-vllm", Model: "a/b/c", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
-		{"", "my-vllm/", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Tools: true}, "", ""},
+		{"", "my-vllm/a/b/c", llm.Target{Provider: "my-vllm", Model: "a/b/c", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Images: true, Tools: true}, "", ""},
+		{"", "my-vllm/", llm.Target{Provider: "my-vllm", Model: "qwen3", Vendor: "openai", ContextWindow: 32_000, MaxOutput: 4_000, Images: true, Tools: true}, "", ""},
+		{"", "plain", llm.Target{Provider: "plain", Model: "qwen3", Vendor: "openai", Files: true}, "", ""},
 		{"", "local", llm.Target{Provider: "local", Model: "gpt-4o-2024-08-06", Vendor: "openai", ContextWindow: 128_000, MaxOutput: 16_384, Images: true, Files: true, Tools: true}, "", ""},
 		{"", "demo", llm.Target{Provider: "demo", Model: "demo", Vendor: "demo", ContextWindow: 128_000, MaxOutput: 8_192, Tools: true}, "", ""},
-		{"", "ollama/x", llm.Target{Provider: "ollama", Model: "x", Vendor: "openai", Tools: true}, "", ""},
+		{"", "ollama/x", llm.Target{Provider: "ollama", Model: "x", Vendor: "openai", Images: true, Tools: true}, "", ""},
 		{"", "gpt-4o", llm.Target{Provider: "gpt-4o"}, "there is no provider of this name; there are claude, deepseek, demo, gemini", llm.ClassUnknown},
 		{"", "claude", llm.Target{Provider: "claude", Model: "claude-sonnet-5-5", ContextWindow: 1_000_000, MaxOutput: 128_000, Images: true, Files: true, Tools: true}, "claude is not in this version", llm.ClassUnknown},
 		{"", "deepseek", llm.Target{Provider: "deepseek", Model: "deepseek-flash", Vendor: "openai", ContextWindow: 1_000_000, MaxOutput: 384_000, Images: true, Tools: true}, "there is no API key; set DEEPSEEK_API_KEY", llm.ClassAuth},
-		{"", "nomodel", llm.Target{Provider: "nomodel", Vendor: "openai", Tools: true}, "no model is configured", llm.ClassNoModel},
-		{"", "nourl", llm.Target{Provider: "nourl", Model: "x", Vendor: "openai", Tools: true}, "it has no base_url", llm.ClassUnknown},
+		{"", "nomodel", llm.Target{Provider: "nomodel", Vendor: "openai", Images: true, Tools: true}, "no model is configured", llm.ClassNoModel},
+		{"", "nourl", llm.Target{Provider: "nourl", Model: "x", Vendor: "openai", Images: true, Tools: true}, "it has no base_url", llm.ClassUnknown},
 		{"", "odd/x", llm.Target{Provider: "odd", Model: "x", Tools: true}, `there is no type of provider "telex"`, llm.ClassUnknown},
 	} {
 		got, err := s.For(test.otherwise, nil).Target(test.model)

@@ -25,6 +25,9 @@ type Settings struct {
 	ContextWindow int // tokens; from the model table when 0
 	MaxOutput     int // tokens; from the model table when 0
 
+	// What its models take; nil leaves it to the server and the model table.
+	Images, Files, Tools *bool
+
 	Prices  map[string]Price // by model, before those of the model table
 	Headers map[string]string
 	Proxy   string

@@ -222,9 +222,8 @@ func (a *asking) attempts(c *candidate) error {
 	if err := a.ctx.Err(); err != nil {
 		return err
 	}
-	req, err := a.build(c.target)
+	req, err := a.request(c)
 	if err != nil {
-		a.fatal = true
 		return err
 	}
 	slot := a.set.cache.slot(&c.entry.settings, &req)
@@ -232,18 +231,10 @@ func (a *asking) attempts(c *candidate) error {
 		_, err := a.attempt(again{known}, req)
 		return err
 	}
-	made := map[llm.Class]int{}
+	made, refusals := map[llm.Class]int{}, 0
 	for {
 		began := time.Now()
 		dropped, err := a.attempt(model, req)
-		if errors.Is(err, ErrNoTools) && c.target.Tools {
-			c.target = c.entry.takesNone(c.target)
-			if req, err = a.build(c.target); err != nil {
-				a.fatal = true
-				return err
-			}
-			continue
-		}
 		if err == nil {
 			slot.keep(a.ctx, a.reply)
 		}
@@ -255,6 +246,14 @@ func (a *asking) attempts(c *candidate) error {
 		}
 		e := failureOf(err, c.target)
 		a.failed(e, c, began)
+		if less := a.less(c, e, &req, refusals); less != "" {
+			refusals++
+			a.tell(llm.Retry, "%s; asking again without %s.", happened(e), less)
+			if req, err = a.request(c); err != nil {
+				return err
+			}
+			continue
+		}
 		d, ok := actionFor(e.Class).pause(made[e.Class], e)
 		if !ok {
 			return e
@@ -267,12 +266,32 @@ func (a *asking) attempts(c *candidate) error {
 		}
 		if dropped {
 			// What is left to spend is less now.
-			if req, err = a.build(c.target); err != nil {
-				a.fatal = true
+			if req, err = a.request(c); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// less takes out of later requests what c's server refused of req with e, the
+// refusals-th time, and says what that is; "" when the request can't do without.
+func (a *asking) less(c *candidate, e *llm.Error, req *llm.Request, refusals int) string {
+	if c.target.Tools && refusesTools(e) {
+		c.target = c.entry.takesNone(c.target)
+		return "tools"
+	}
+	return listMedia(c.entry.refused.learn(e, req, refusals > 0))
+}
+
+// request is what c is asked.
+func (a *asking) request(c *candidate) (llm.Request, error) {
+	req, err := a.build(c.target)
+	if err != nil {
+		a.fatal = true
+		return req, err
+	}
+	req.Messages = c.entry.refused.without(req.Target, req.Messages)
+	return req, nil
 }
 
 // in says when, unless it is at once.

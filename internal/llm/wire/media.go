@@ -73,11 +73,49 @@ func Fit(messages []llm.Message, shown Shown, room Room) []llm.Message {
 	if out == 0 {
 		return messages
 	}
-	fit := slices.Clone(messages)
-	for i := range fit {
-		fit[i].Parts = leaveOut(fit[i].Parts, shown, &out)
+	return LeaveOut(messages, func(m *llm.Media) string {
+		if out == 0 || !shown(m) {
+			return ""
+		}
+		out--
+		return "It is not shown again, because newer images and files took its room."
+	})
+}
+
+// LeaveOut is messages with a line in place of those media for which why, which
+// is asked in the order in which they stand, has a sentence: what they were, and
+// that. Messages itself is never changed.
+func LeaveOut(messages []llm.Message, why func(*llm.Media) string) []llm.Message {
+	out := slices.Clone(messages)
+	for i := range out {
+		out[i].Parts = leaveOut(out[i].Parts, why)
 	}
-	return fit
+	return out
+}
+
+func leaveOut(parts []llm.Part, why func(*llm.Media) string) []llm.Part {
+	own := false // parts may be changed
+	for i, p := range parts {
+		switch {
+		case p.Kind == llm.KindMedia && p.Media != nil:
+			words := why(p.Media)
+			if words == "" {
+				continue
+			}
+			p = llm.Text(fmt.Sprintf("\n[Attached: %s. %s]\n", described(p.Media), words))
+		case p.Kind == llm.KindResult && p.Result != nil:
+			r := *p.Result
+			r.Content = leaveOut(r.Content, why)
+			p.Result = &r
+		default:
+			continue
+		}
+		if !own {
+			parts, own = slices.Clone(parts), true
+		}
+		parts[i] = p
+	}
+	return parts
 }
 
 // leftOut is how many media of sizes have to stay out, the oldest first. It
@@ -121,33 +159,6 @@ func eachPart(parts []llm.Part, f func(*llm.Media)) {
 			eachPart(p.Result.Content, f)
 		}
 	}
-}
-
-// leaveOut is parts with a line in place of the first n media that shown shows;
-// n counts down.
-func leaveOut(parts []llm.Part, shown Shown, n *int) []llm.Part {
-	own := false // parts may be changed
-	change := func(i int, p llm.Part) {
-		if !own {
-			parts, own = slices.Clone(parts), true
-		}
-		parts[i] = p
-	}
-	for i, p := range parts {
-		switch {
-		case *n == 0:
-			return parts
-		case p.Kind == llm.KindMedia && shown(p.Media):
-			*n--
-			change(i, llm.Text(fmt.Sprintf("\n[Attached: %s. It is not shown again, because newer images and files took its room.]\n", described(p.Media))))
-		case p.Kind == llm.KindResult && p.Result != nil:
-			r := *p.Result
-			r.Content = leaveOut(r.Content, shown, n)
-			p.Result = &r
-			change(i, p)
-		}
-	}
-	return parts
 }
 
 // described is what there is to say of media: name, type, size.

@@ -24,7 +24,7 @@ func TestScenarios(t *testing.T) {
 	ends, closed := sse(evStart, evHel, evStop), sse(evStart+"\n\ndata: "+evStop, evEnd)
 	ends.Hang, closed.Hang = "middle", "middle"
 	providertest.Run(t, providertest.Vendor{
-		Wire: vendor, Type: "claude", Model: "claude-sonnet-5-5",
+		Wire: vendor, Type: "claude", Model: "claude-sonnet-5-5", Without: []string{fakellm.NoTools},
 		Open:     func(s provider.Settings, c *http.Client) llm.Model { return newModel(s, c) },
 		Unmarked: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(cacheMark), nil) },
 		Tail:     len(`]}]}`),

@@ -173,9 +173,6 @@ func (f *fault) Failure(secrets ...string) *llm.Error {
 	if e.Code == "" {
 		e.Code = f.kind
 	}
-	if f.status == http.StatusBadRequest && f.says("function calling is not", "tool use is not") {
-		e.Err = provider.ErrNoTools
-	}
 	if e.Class == llm.ClassNoModel && !f.says("model") {
 		e.Message += "; either the model or the address is not known there"
 	}

@@ -398,16 +398,6 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A model that takes no tools says so, and is asked again without by the
-// provider room.
-func TestNoTools(t *testing.T) {
-	t.Parallel()
-	s := fakellm.Start(t, rpc(400, "INVALID_ARGUMENT", "Function calling is not enabled for models/gemma-3-27b-it", ""))
-	if got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.URL}), hello()); !errors.Is(got.err, provider.ErrNoTools) {
-		t.Errorf("%v", got.err)
-	}
-}
-
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	s := fakellm.StartScript(t, fakellm.Script{Models: []string{"gemini-from-the-future", "other"}})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/fakellm"
@@ -141,14 +140,5 @@ func TestLessons(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A refusal of tools says so to whoever can make the request without.
-func TestNoTools(t *testing.T) {
-	t.Parallel()
-	s := fakellm.Start(t, fakellm.Fail(400, `{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}`))
-	if got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.URL}), hello()); !errors.Is(got.err, provider.ErrNoTools) || !strings.Contains(got.err.Error(), "does not support tools") {
-		t.Error(got.err)
 	}
 }

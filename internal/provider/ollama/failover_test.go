@@ -34,7 +34,7 @@ func TestModelsThatTakeLess(t *testing.T) {
 		},
 		{
 			name: "no tools, as it refuses", model: "fake", answers: []fakellm.Answer{noTools, fakellm.Text("Hello")},
-			targets: []llm.Target{{Model: "fake", ContextWindow: 32_768, Images: true, Tools: true}, {Model: "fake", ContextWindow: 32_768, Images: true}},
+			targets: []llm.Target{{Model: "fake", ContextWindow: 32_768, Images: true, Tools: true}, {Model: "fake", ContextWindow: 32_768, Images: true}}, notices: 1,
 		},
 		{
 			name: "another model", model: "fake", others: "fake:text-thinking", answers: []fakellm.Answer{fakellm.Fail(404, `{"error":"model 'fake' not found"}`), fakellm.Text("Hello")},

@@ -86,9 +86,6 @@ func (f *fault) lesson(sent form) refusals {
 	return 0
 }
 
-// noTools says that the model takes no tools.
-func (f *fault) noTools() bool { return f.says("does not support tools") }
-
 // memory says that the model doesn't fit in.
 func (f *fault) memory() bool {
 	return f.says("system memory", "allocate memory", "memory layout cannot", "out of memory", "unable to load full model")
@@ -125,8 +122,6 @@ func (f *fault) class() llm.Class {
 func (f *fault) Failure(secrets ...string) *llm.Error {
 	e := &llm.Error{Class: f.class(), Status: f.status, Message: provider.Clean(f.message, secrets...), RetryAfter: f.retryAfter}
 	switch {
-	case f.noTools():
-		e.Err = provider.ErrNoTools
 	case f.memory():
 		e.Message += "; a smaller model fits, or a smaller context_window"
 	case f.status >= http.StatusMultipleChoices && f.status < http.StatusBadRequest:

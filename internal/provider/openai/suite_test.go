@@ -45,7 +45,7 @@ func TestScenariosOfDeepSeek(t *testing.T) {
 func TestScenariosOfResponses(t *testing.T) {
 	t.Parallel()
 	providertest.Run(t, providertest.Vendor{
-		Wire: "openai", Type: "openai", Model: "gpt-6-luna", Path: "/v1",
+		Wire: "openai", Type: "openai", Model: "gpt-6-luna", Path: "/v1", Without: []string{fakellm.NoTools},
 		Open: func(s provider.Settings, c *http.Client) llm.Model {
 			m := newModel(s, c)
 			m.dialect.official, m.dialect.vendor = true, "openai"

@@ -1,7 +1,10 @@
 package providertest
 
 import (
+	"encoding/base64"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +60,7 @@ func failover(t *testing.T, v Vendor) {
 		{"PR-011 overloaded after a tool was used", "", list(busy, busy, busy), nil, true, at(0, 2, 8), "", 0, llm.ClassOverloaded},
 		{"PR-015 too long", fakellm.TooLong, list(fault(fakellm.TooLong)), nil, false, at(0), "", 0, llm.ClassTooLong},
 		{"our own fault", "", list(fault(fakellm.BadRequest)), nil, false, at(0), "", 0, llm.ClassBadRequest},
+		{"tools refused", fakellm.NoTools, list(fakellm.Answer{When: `"tools":[`, Fault: fakellm.NoTools}, hello), nil, false, at(0, 0), "Hello", 0, ""},
 		{"PR-020 it stalls", "", list(stalls, stalls), list(hello), false, at(0, 60.5), "Hello", 1, ""},
 		{"TC-042 empty, then not", "", list(fakellm.Answer{}, hello), nil, false, at(0, 0), "Hello", 0, ""},
 		{"withheld with nothing said", Filter, list(fakellm.Answer{Finish: "filter"}, fakellm.Answer{Finish: "filter"}), list(hi), false, at(0, 0), "Hi", 1, ""},
@@ -118,6 +122,57 @@ func cooldown(t *testing.T, v Vendor) {
 	})
 }
 
+// refusedMedia holds that an image which a server refuses doesn't end its
+// conversation: the request is made again without it, and so are later ones.
+func refusedMedia(t *testing.T, v Vendor) {
+	good, bad := []byte("\x89PNG good image"), []byte("\x89PNG bad image")
+	in := func(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
+	shown := func(text, name string, data []byte) llm.Message {
+		return llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text), {Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Name: name, Data: data}}}}
+	}
+	messages := []llm.Message{shown("Look.", "good.png", good), llm.AssistantMessage("I see."), shown("And this?", "bad.png", bad)}
+	for _, test := range []struct {
+		name    string
+		refused []byte   // whatever holds it is refused
+		has     []string // what each request has of the two images
+	}{
+		{"the newest", bad, []string{"good bad", "good", "good"}},
+		{"all", good, []string{"good bad", "good", "", ""}},
+		{"none", []byte("another"), []string{"good bad", "good bad"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			refuse := fakellm.Answer{When: in(test.refused), Fault: fakellm.BadMedia}
+			hello := fakellm.Text("Hello")
+			servers := map[string]*fakellm.Server{"a": fakellm.StartInMemory(t, refuse, refuse, hello, hello), "b": fakellm.StartInMemory(t)}
+			set := v.set(servers)
+			for range 2 {
+				if text, err := v.send(t, set, false, messages); err != nil || text != "Hello" {
+					t.Errorf("%s: %q, %v", test.name, text, err)
+				}
+			}
+			var has []string
+			for _, r := range servers["a"].Requests() {
+				var names []string
+				for _, image := range []struct {
+					name string
+					data []byte
+				}{{"good", good}, {"bad", bad}} {
+					switch body := string(r.Body); {
+					case strings.Contains(body, in(image.data)):
+						names = append(names, image.name)
+					case !strings.Contains(body, image.name+".png"):
+						t.Errorf("%s: %s.png is neither shown nor told of in %s", test.name, image.name, body)
+					}
+				}
+				has = append(has, strings.Join(names, " "))
+			}
+			if !slices.Equal(has, test.has) {
+				t.Errorf("%s: the requests have %q, want %q", test.name, has, test.has)
+			}
+		})
+	}
+}
+
 // converse asks a, then b, and gives what a person sees in the end.
 func (v Vendor) converse(t *testing.T, servers map[string]*fakellm.Server, used bool) (text string, end error) {
 	t.Helper()
@@ -140,9 +195,18 @@ func (v Vendor) set(servers map[string]*fakellm.Server) *provider.Set {
 // say asks a, or b when a fails.
 func (v Vendor) say(t *testing.T, set *provider.Set, used bool) (text string, end error) {
 	t.Helper()
+	return v.send(t, set, used, v.request().Messages)
+}
+
+// send asks a, or b when a fails, for the answer to messages.
+func (v Vendor) send(t *testing.T, set *provider.Set, used bool, messages []llm.Message) (text string, end error) {
+	t.Helper()
 	build := func(target llm.Target) (llm.Request, error) {
 		req := v.request()
-		req.Target = target
+		req.Target, req.Messages = target, messages
+		if !target.Tools {
+			req.Tools = nil
+		}
 		return req, nil
 	}
 	for e, err := range set.For("a", []string{"b"}).Stream(t.Context(), "", used, build) {

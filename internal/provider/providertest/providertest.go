@@ -64,6 +64,7 @@ func Run(t *testing.T, v Vendor) {
 		{"times", times},
 		{"failover", failover},
 		{"cooldown", cooldown},
+		{"refused media", refusedMedia},
 		{"stopping", stopping},
 		{"leaving", leaving},
 		{"connections", connections},
