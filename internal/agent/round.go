@@ -138,7 +138,7 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 	}
 	said := 0 // bytes that came in the attempt under way
 	// However the answer ends, what it used is counted.
-	defer func() { l.count(r, nil, said) }()
+	defer func() { l.count(r, nil, said, false) }()
 	for e, err := range l.Models.Stream(l.ctx, l.model, l.used, build) {
 		if err != nil {
 			return partial(), err
@@ -170,12 +170,12 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 				l.emit(Event{Type: Notice, Kind: e.Kind, Text: e.Text, Attempt: e.Attempt})
 			}
 		case llm.EventDropped:
-			l.count(r, e.Usage, max(said, 1))
+			l.count(r, e.Usage, max(said, 1), false)
 			said = 0
 		case llm.EventDone:
 			done, l.gaveUp = e.Reply, nil
 			if !done.Cached {
-				l.count(r, &done.Usage, max(said, 1))
+				l.count(r, &done.Usage, max(said, 1), true)
 			}
 			said = 0
 		}

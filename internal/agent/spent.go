@@ -15,8 +15,9 @@ type Spent struct {
 	Usage llm.Usage
 	// USD is what that cost at the prices of the time, nil when it is unknown.
 	USD *float64
-	// Guess is about what the call used, and GuessUSD what that cost, where the
-	// provider didn't say. They count for budgets alone.
+	// Guess is about what the call used besides, where the provider didn't say or
+	// counted the beginning alone, and GuessUSD what all of it cost then. They
+	// count for budgets alone.
 	Guess    llm.Usage
 	GuessUSD *float64
 }
@@ -58,10 +59,13 @@ func (l *loop) reserve(req *llm.Request, bytes int) error {
 	return err
 }
 
+// longToken is more bytes than tokens of an answer have on average.
+const longToken = 8
+
 // count ends the open call: it has used what the provider says, nil when that
-// said nothing. said is how many bytes of an answer came; a call that brought
-// none and was not counted is none.
-func (l *loop) count(r *Round, used *llm.Usage, said int) {
+// said nothing. said is how many bytes of an answer came, which is whole or
+// broke off; a call that brought none and was not counted is none.
+func (l *loop) count(r *Round, used *llm.Usage, said int, whole bool) {
 	if !l.open {
 		return
 	}
@@ -74,14 +78,17 @@ func (l *loop) count(r *Round, used *llm.Usage, said int) {
 	if used != nil {
 		s.Usage = *used
 	}
-	if s.Counted() {
-		s.USD = l.cost(s.Usage, s.Target)
-	} else {
+	switch {
+	case !s.Counted():
 		s.Guess = llm.Usage{Input: tokens(r.Request.Bytes), Output: tokens(said)}
-		s.GuessUSD = l.cost(s.Guess, s.Target)
-		if s.GuessUSD != nil && *s.GuessUSD == 0 {
-			s.USD = s.GuessUSD // the target is free
-		}
+	case !whole && s.Usage.Output < int64(said/longToken):
+		// Claude's count comes before the first word, then with the last one.
+		s.Guess.Output = tokens(said) - s.Usage.Output
+	}
+	if s.Guess == (llm.Usage{}) {
+		s.USD = l.cost(s.Usage, s.Target)
+	} else if s.GuessUSD = l.cost(s.Usage.Add(s.Guess), s.Target); s.GuessUSD != nil && *s.GuessUSD == 0 {
+		s.USD = s.GuessUSD // the target is free
 	}
 	l.spent = append(l.spent, s)
 	l.watch.Spent(&s)

@@ -202,3 +202,40 @@ func (m sameTarget) Stream(ctx context.Context, model string, used bool, build f
 		return build(llm.Target{Provider: "script", Model: "m"})
 	})
 }
+
+// A provider that counts as it goes has counted little when an answer breaks
+// off at once: what was said is more than it knew.
+func TestAnAnswerThatBreaksOffIsNotCountedByItsBeginning(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("word ", 300)
+	for _, tc := range []struct {
+		name  string
+		told  llm.Usage
+		guess int64 // tokens of output
+		known bool  // what it cost
+	}{
+		{"counted before the first word", llm.Usage{Input: 50, Output: 1}, 499, false},
+		{"counted to the end", llm.Usage{Input: 50, Output: 301}, 0, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := &ledger{}
+			a := loop(nil, toolbox{}, &l.history, agent.Limits{})
+			a.History = l
+			a.Models = attempts{last: func(_ context.Context, yield func(llm.Event, error) bool) {
+				if yield(llm.Event{Type: llm.EventText, Text: words}, nil) && yield(llm.Event{Type: llm.EventDropped, Usage: &tc.told}, nil) {
+					yield(llm.Event{}, &llm.Error{Class: llm.ClassNetwork, Message: "no"})
+				}
+			}}
+			for range a.ProcessStream(t.Context(), turn("hi")) {
+			}
+			if len(l.stored) != 1 {
+				t.Fatalf("stored %+v", l.stored)
+			}
+			s := l.stored[0]
+			if s.Usage != tc.told || s.Guess != (llm.Usage{Output: tc.guess}) || (s.USD != nil) != tc.known || (s.GuessUSD != nil) == tc.known {
+				t.Errorf("stored %+v", s)
+			}
+		})
+	}
+}

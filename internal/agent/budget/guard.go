@@ -292,10 +292,7 @@ func (g *Guard) Spent(s *agent.Spent) {
 	if s == nil {
 		return
 	}
-	u, usd := s.Usage, s.USD
-	if !s.Counted() {
-		u = s.Guess
-	}
+	u, usd := s.Usage.Add(s.Guess), s.USD
 	if usd == nil {
 		usd = s.GuessUSD
 	}
