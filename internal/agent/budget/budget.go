@@ -108,7 +108,9 @@ func today(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 func (k *Keeper) read(ctx context.Context) error {
 	day := today(k.opts.Now())
 	if !k.day.Equal(day) {
-		k.day, k.used = day, map[string]Amount{}
+		// From the first entry on: the clock may have been set back, and some of
+		// the day may have been read, and left out, when it was still the day before.
+		k.day, k.used, k.last = day, map[string]Amount{}, 0
 	}
 	days, last, err := k.opts.Ledger.Behind(ctx, k.last, day)
 	if err != nil {
