@@ -21,6 +21,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	var refused error // of a request that was too long
 	least := 0        // how many messages have to stay out of the next one then
 	told := ""        // the target that was told to be asked
+	shortened := false
 	build := func(t llm.Target) (llm.Request, error) {
 		if l.window > 0 && (t.ContextWindow <= 0 || l.window < t.ContextWindow) {
 			t.ContextWindow = l.window
@@ -40,9 +41,11 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 			req.Choice = llm.ChoiceNone
 		}
 		req.Reuse = l.rounds == 0 && !l.turn.Fresh
+		wanted := req.MaxOutput
 		if err := l.reserve(&req, facts.Bytes); err != nil {
 			return llm.Request{}, err
 		}
+		shortened = req.MaxOutput != wanted
 		sf, r.Request = s, facts
 		if told == t.String() {
 			return req, l.ctx.Err() // the same once more: whoever watches reads on
@@ -81,7 +84,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	if d.NoTools {
 		l.closeReply(&r.Reply, d.Reason)
 	}
-	l.tellCut(&r.Reply)
+	l.tellCut(&r.Reply, shortened)
 	r.Calls = r.Reply.Message.Calls()
 	return r, sf, nil
 }
@@ -106,14 +109,17 @@ func (l *loop) shorten(r *Round, err error) bool {
 
 // tellCut tells the person that an answer is not all the model had to say. For
 // a reply with calls the tools' results tell the model, and it goes on.
-func (l *loop) tellCut(reply *llm.Reply) {
+// shortened says that the brake let it be no longer.
+func (l *loop) tellCut(reply *llm.Reply, shortened bool) {
 	if len(reply.Message.Calls()) > 0 {
 		return
 	}
-	switch reply.Finish {
-	case llm.FinishLength:
+	switch {
+	case reply.Finish == llm.FinishLength && shortened:
+		l.emit(Event{Type: Notice, Kind: "limit", Text: "the answer was cut off at what the budget left for it; say \"go on\", or raise the budget"})
+	case reply.Finish == llm.FinishLength:
 		l.emit(Event{Type: Notice, Kind: "limit", Text: "the answer was cut off at the output limit; say \"go on\", or raise max_output_tokens"})
-	case llm.FinishFilter:
+	case reply.Finish == llm.FinishFilter:
 		l.emit(Event{Type: Notice, Kind: "limit", Text: "the provider's filter cut the answer off"})
 	}
 }

@@ -239,3 +239,35 @@ func TestAnAnswerThatBreaksOffIsNotCountedByItsBeginning(t *testing.T) {
 		})
 	}
 }
+
+// An answer that was cut at what the budget left for it is not to be mended by
+// a longer max_output_tokens.
+func TestACutAnswerNamesWhatCutIt(t *testing.T) {
+	t.Parallel()
+	cut := func(_ context.Context, yield func(llm.Event, error) bool) {
+		yield(llm.Event{Type: llm.EventDone, Reply: &llm.Reply{Message: llm.AssistantMessage("Hel"), Finish: llm.FinishLength, Usage: llm.Usage{Input: 1, Output: 1}}}, nil)
+	}
+	for _, tc := range []struct {
+		name      string
+		watch     agent.Watch
+		says, not string
+	}{
+		{"the budget", &guard{Watch: agent.NewBrake(agent.Limits{}, nil), lets: 1}, "what the budget left for it", "max_output_tokens"},
+		{"the model", agent.NewBrake(agent.Limits{}, nil), "raise max_output_tokens", "budget"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			a := loop(nil, toolbox{}, &history{}, agent.Limits{})
+			a.Models, a.Watch = attempts{last: cut}, func(agent.Turn) agent.Watch { return tc.watch }
+			told := ""
+			for e := range a.ProcessStream(t.Context(), turn("hi")) {
+				if e.Type == agent.Notice && e.Kind == "limit" {
+					told += e.Text
+				}
+			}
+			if !strings.Contains(told, tc.says) || strings.Contains(told, tc.not) {
+				t.Errorf("told %q", told)
+			}
+		})
+	}
+}
