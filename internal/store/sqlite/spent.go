@@ -62,7 +62,14 @@ func (l *Ledger) Sum(ctx context.Context, q budget.Query) ([]budget.Row, error) 
 		w.add("u.at < ?", nano(q.Until))
 	}
 	w.and("u.agent = ?", q.Agent)
-	w.and("s.name = ?", q.Session)
+	// A session is looked up before its calls: a condition on its name would have
+	// all calls of all sessions read.
+	switch {
+	case q.Session != "" && q.Agent != "":
+		w.add("u.session = (SELECT id FROM sessions WHERE agent = ? AND name = ?)", q.Agent, q.Session)
+	case q.Session != "":
+		w.add("u.session IN (SELECT id FROM sessions WHERE name = ?)", q.Session)
+	}
 	w.and("u.person = ?", q.Person)
 	w.and("u.run = ?", q.Run)
 	if q.Model != "" {
