@@ -255,12 +255,16 @@ func spent(rt *rapid.T) agent.Spent {
 	if rapid.Bool().Draw(rt, "counted") {
 		in := int64(rapid.IntRange(1, 1000).Draw(rt, "in"))
 		c.Usage = llm.Usage{Input: in, Cached: in / 2, CacheWrite: in / 4, Output: 7, Reasoning: 3}
-		if rapid.Bool().Draw(rt, "priced") {
-			c.USD = new(float64(in) / 64)
+		if rapid.Bool().Draw(rt, "whole") {
+			if rapid.Bool().Draw(rt, "priced") {
+				c.USD = new(float64(in) / 64)
+			}
+			return c
 		}
-		return c
+		c.Guess = llm.Usage{Output: 10}
+	} else {
+		c.Guess = llm.Usage{Input: 100, Output: 10}
 	}
-	c.Guess = llm.Usage{Input: 100, Output: 10}
 	if rapid.Bool().Draw(rt, "priced") {
 		c.GuessUSD = new(0.25)
 	}
@@ -358,6 +362,17 @@ func (w *world) check(rt *rapid.T, agentID string, behind budget.Amount) {
 		}
 		if got, err := w.s.Ledger.Session(ctx, key.Agent, key.ID); err != nil || got != want {
 			rt.Fatalf("session %s used %+v, %v, want %+v", key, got, err, want)
+		}
+		var used counts
+		for _, e := range made {
+			if e.session == key.ID {
+				used.add(e)
+			}
+		}
+		r, err := budget.Make(ctx, w.s.Ledger, budget.Query{By: []budget.By{budget.ByRun}, Agent: agentID, Session: key.ID})
+		w.must(err)
+		if d := cmp.Diff(used, countsOf(r.Total)); d != "" {
+			rt.Fatalf("the total of session %s (-want +got):\n%s", key, d)
 		}
 	}
 	if behind != all {
