@@ -139,7 +139,7 @@ func dollars(usd *float64) string {
 }
 
 func (a *app) trace(cmd *cobra.Command, g *gateway.Gateway, id string) error {
-	runs, _, err := g.Sessions.Runs(cmd.Context(), session.RunFilter{Run: id, Depth: session.Whole})
+	runs, _, err := g.Sessions.Runs(cmd.Context(), session.RunFilter{Run: id, Depth: session.Told})
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,8 @@ type Begun struct {
 // session began.
 type Snapshot struct{ Name, Text string }
 
-// Depth says how much of a turn's rounds is read.
+// Depth says how much of a turn's rounds is read. The bytes of images and files
+// are read where it says so; else media have their size and digest.
 type Depth int
 
 const (
@@ -125,8 +126,10 @@ const (
 	// request, times, and of outcomes all but arguments, content and details.
 	Traced
 	// Spoken reads what a transcript needs: messages, why replies ended, and of
-	// outcomes tool, status, times and content.
+	// outcomes tool, status, times and content; with the bytes of media.
 	Spoken
+	// Told reads everything but the bytes of media.
+	Told
 	// Whole reads everything.
 	Whole
 )

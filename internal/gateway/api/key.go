@@ -71,7 +71,7 @@ func (s *Server) saidUnder(ctx context.Context, id string, f foundRun) ([]llm.Me
 	default:
 		return []llm.Message{f.stored.Message}, nil
 	}
-	runs, _, err := s.opts.Sessions.Runs(ctx, session.RunFilter{Run: f.id(), Depth: session.Spoken, Limit: 1})
+	runs, _, err := s.opts.Sessions.Runs(ctx, session.RunFilter{Run: f.id(), Depth: session.Told, Limit: 1})
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}

@@ -212,7 +212,7 @@ func (l *line) tell(ctx context.Context, f *feed, r followed) error {
 	if r.live != nil {
 		source, told = liveSource(r.live, r.id+":", r.at), liveRun(r.live)
 	} else {
-		runs, _, err := l.s.opts.Sessions.Runs(ctx, session.RunFilter{Run: r.id, Depth: session.Whole, Limit: 1})
+		runs, _, err := l.s.opts.Sessions.Runs(ctx, session.RunFilter{Run: r.id, Depth: session.Told, Limit: 1})
 		if err != nil || len(runs) == 0 { // none: the session was deleted
 			return err
 		}

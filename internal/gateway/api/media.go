@@ -23,19 +23,20 @@ import (
 
 // lean returns parts without the bytes of media.
 func lean(parts []llm.Part) []llm.Part {
-	if !slices.ContainsFunc(parts, hasBytes) {
+	if !slices.ContainsFunc(parts, carries) {
 		return parts
 	}
 	out := slices.Clone(parts)
 	for i, p := range out {
-		if hasBytes(p) {
+		if carries(p) {
 			out[i].Media = &llm.Media{MIME: p.Media.MIME, Name: p.Media.Name}
 		}
 	}
 	return out
 }
 
-func hasBytes(p llm.Part) bool { return p.Media != nil && len(p.Media.Data) > 0 }
+// carries reports whether p has bytes with it, or at a place of the store's own.
+func carries(p llm.Part) bool { return p.Media != nil && (len(p.Media.Data) > 0 || p.Media.Sum != "") }
 
 // leanOutcome is o without the bytes of media.
 func leanOutcome(o tool.Outcome) tool.Outcome {
@@ -45,7 +46,7 @@ func leanOutcome(o tool.Outcome) tool.Outcome {
 
 // leanEvent is e without the bytes of media.
 func leanEvent(e agent.Event) agent.Event {
-	if e.Tool == nil || e.Tool.Outcome == nil || !slices.ContainsFunc(e.Tool.Outcome.Content, hasBytes) {
+	if e.Tool == nil || e.Tool.Outcome == nil || !slices.ContainsFunc(e.Tool.Outcome.Content, carries) {
 		return e
 	}
 	t, o := *e.Tool, leanOutcome(*e.Tool.Outcome)

@@ -162,7 +162,7 @@ func startRun(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 	}
 	stream := body.Stream == nil || *body.Stream
 	if id != "" {
-		found, err := s.findRun(r.Context(), c, id, session.Whole)
+		found, err := s.findRun(r.Context(), c, id, session.Told)
 		if err == nil {
 			err = s.checkSame(r.Context(), id, found, asked{body.Agent, body.Session, body.Message, len(body.Attachments)})
 			if err != nil {
@@ -202,7 +202,7 @@ func (s *Server) start(ctx context.Context, c Caller, req run.Request) (foundRun
 	case errors.As(err, &known) && known.Waiting:
 		return foundRun{}, problem(http.StatusConflict, "busy", "%v: it will be answered there", err)
 	case errors.As(err, &known):
-		return s.findRun(ctx, c, known.Run, session.Whole)
+		return s.findRun(ctx, c, known.Run, session.Told)
 	case errors.Is(err, run.ErrClosed):
 		return foundRun{}, stopping()
 	case errors.Is(err, run.ErrFull), errors.Is(err, run.ErrCrowded):
@@ -435,7 +435,7 @@ func runEvents(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if err != nil {
 		return err
 	}
-	f, err := s.findRun(r.Context(), c, r.PathValue("id"), session.Whole)
+	f, err := s.findRun(r.Context(), c, r.PathValue("id"), session.Told)
 	if err != nil {
 		return err
 	}

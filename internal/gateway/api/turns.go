@@ -35,7 +35,7 @@ func listTurns(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	from := max(last-limit+1, 1)
 	out := Turns{Turns: []Turn{}}
 	if last > 0 {
-		turns, err := s.opts.Sessions.Turns(r.Context(), p.Key, from, last, session.Whole)
+		turns, err := s.opts.Sessions.Turns(r.Context(), p.Key, from, last, session.Told)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (s *Server) turn(ctx context.Context, key session.Key, t session.Turn) (Tur
 	var now Run
 	if t.Status == agent.Running {
 		if now = s.listed(session.Run{Session: key, Turn: t}); now.State == RunEnded {
-			again, err := s.opts.Sessions.Turns(ctx, key, t.Number, t.Number, session.Whole)
+			again, err := s.opts.Sessions.Turns(ctx, key, t.Number, t.Number, session.Told)
 			if err != nil {
 				return Turn{}, err
 			}

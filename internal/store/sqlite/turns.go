@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 
@@ -75,7 +74,7 @@ func readTurns(t *tx, id int64, first, last int, depth session.Depth) ([]session
 			err = readOutcomes(t, span, depth, turns)
 		}
 	}
-	if err == nil {
+	if err == nil && (depth == session.Spoken || depth == session.Whole) {
 		err = (&loader{t: t}).turns(turns)
 	}
 	return turns, err
@@ -124,7 +123,7 @@ func readOutcomes(t *tx, span []any, depth session.Depth, turns []session.Turn) 
 	query := "SELECT t.number, r.number, c.idx, c.wire, c.tool, c.status, c.started, c.ended" +
 		columns(depth != session.Traced, "c.text", "c.origin", "c.parts") +
 		columns(depth != session.Spoken, "c.more") +
-		columns(depth == session.Whole, "c.args", "c.details") +
+		columns(depth >= session.Told, "c.args", "c.details") +
 		" FROM turns t JOIN rounds r ON r.turn = t.id JOIN calls c ON c.round = r.id" +
 		" WHERE t.session = ? AND t.number BETWEEN ? AND ? ORDER BY t.number, r.number, c.idx"
 	return t.each(query, span, func(scan func(...any) error) error {
@@ -209,11 +208,7 @@ func (s *Sessions) Runs(ctx context.Context, f session.RunFilter) (runs []sessio
 			next = cursor(runs[f.Limit-1].Started, places[f.Limit-1].row)
 		}
 		if f.Depth == session.Heads {
-			l := &loader{t: t}
-			for i := range runs {
-				err = errors.Join(err, l.turn(&runs[i].Turn))
-			}
-			return err
+			return nil
 		}
 		for i := range runs {
 			turns, err := readTurns(t, places[i].session, places[i].number, places[i].number, f.Depth)

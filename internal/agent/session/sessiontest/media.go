@@ -85,11 +85,14 @@ func testMedia(t *testing.T, s session.Store) {
 	const once = "abcdae"
 	equal(t, "whole", letters(turns(key, session.Whole)), "s"+once+once)
 	equal(t, "what is said", letters(turns(key, session.Spoken)), "s"+once+once)
-	equal(t, "messages", letters(turns(key, session.Heads)), "s"+"ab"+"ab")
-	for _, depth := range []session.Depth{session.Heads, session.Whole} {
+	// Lists of many turns don't read what nobody looks at.
+	equal(t, "what is told", letters(turns(key, session.Told)), "-"+"------"+"------")
+	equal(t, "messages", letters(turns(key, session.Heads)), "-"+"--"+"--")
+	for depth, want := range map[session.Depth]string{session.Heads: "--", session.Traced: "--", session.Told: "--", session.Whole: "ab"} {
 		runs, _, err := s.Runs(ctx, session.RunFilter{Run: "run1", Depth: depth})
 		must(t, err)
-		equal(t, "the run", letters([]session.Turn{runs[0].Turn})[:2], "ab")
+		equal(t, "the run", letters([]session.Turn{runs[0].Turn})[:2], want)
+		equal(t, "its size", max(runs[0].Message.Parts[1].Media.Size, len(runs[0].Message.Parts[1].Media.Data)), 4000)
 	}
 	// What came back can be stored as it is.
 	whole := turns(key, session.Whole)
