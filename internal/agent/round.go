@@ -67,10 +67,11 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 		reply, err = l.stream(r, build)
 	}
 	var over *OverBudget
-	if errors.As(err, &over) {
+	if errors.As(err, &over) || shortened && noAnswer(err, &over) {
 		l.emit(Event{Type: Notice, Kind: "budget", Text: over.Notice})
 		d.Reason = over.Reason
 		l.say(d, reply.Message.Text())
+		l.last.Attempts, l.last.Retracted = r.Attempts, r.Retracted
 		return nil, sf, nil
 	}
 	if err != nil {
@@ -87,6 +88,20 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	l.tellCut(&r.Reply, shortened)
 	r.Calls = r.Reply.Message.Calls()
 	return r, sf, nil
+}
+
+// noAnswer sets over when a request failed since its output limit was used up
+// before the answer began, as it is when a model thinks first.
+func noAnswer(err error, over **OverBudget) bool {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Class != llm.ClassEmpty || e.Code != string(llm.FinishLength) {
+		return false
+	}
+	*over = &OverBudget{
+		Reason: fmt.Sprintf("What the budget left for an answer of %s was used up before it began. Have the budget raised in config.yaml, or less reasoning asked for.", e.Target),
+		Notice: "what the budget left for an answer was used up before it began; the run ends",
+	}
+	return true
 }
 
 // bytesPerToken turns the size of a request into the window that it is sure to

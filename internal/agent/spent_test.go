@@ -21,6 +21,7 @@ type ledger struct {
 	history
 	stored []agent.Spent
 	fails  string // the step that can't be stored
+	last   *agent.Round
 }
 
 func (l *ledger) step(name string, calls []agent.Spent) error {
@@ -36,6 +37,7 @@ func (l *ledger) Called(_ context.Context, _ agent.Turn, r *agent.Round) error {
 }
 
 func (l *ledger) Answered(_ context.Context, _ agent.Turn, r *agent.Round, end agent.End) error {
+	l.last = r
 	return l.step("answered", append(slices.Clone(r.Spent), end.Spent...))
 }
 
@@ -267,6 +269,62 @@ func TestACutAnswerNamesWhatCutIt(t *testing.T) {
 			}
 			if !strings.Contains(told, tc.says) || strings.Contains(told, tc.not) {
 				t.Errorf("told %q", told)
+			}
+		})
+	}
+}
+
+// What had been tried before a budget ended the run is kept with its end.
+func TestABudgetsEndKeepsWhatWasTried(t *testing.T) {
+	t.Parallel()
+	tried := llm.Attempt{Class: llm.ClassOverloaded, Message: "busy", Next: llm.Retry}
+	g := &guard{Watch: agent.NewBrake(agent.Limits{}, nil), lets: 1}
+	l := &ledger{}
+	a := loop(nil, toolbox{}, &l.history, agent.Limits{})
+	a.Models, a.History, a.Watch = triedThen{tried}, l, func(agent.Turn) agent.Watch { return g }
+	for range a.ProcessStream(t.Context(), turn("hi")) {
+	}
+	if l.last == nil || len(l.last.Attempts) != 1 || l.last.Attempts[0] != tried || l.last.Reply.Message.Text() != "It is used up." {
+		t.Errorf("kept %+v", l.last)
+	}
+}
+
+// triedThen is a model that fails once and asks for another request.
+type triedThen struct{ failed llm.Attempt }
+
+func (m triedThen) Stream(_ context.Context, _ string, _ bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		target := llm.Target{Provider: "script", Model: "m"}
+		_, err := build(target)
+		if err == nil && yield(llm.Event{Type: llm.EventDropped}, nil) && yield(llm.Event{Type: llm.EventNotice, Kind: "retry", Text: "again", Attempt: &m.failed}, nil) {
+			_, err = build(target)
+		}
+		yield(llm.Event{}, err)
+	}
+}
+
+// An answer for which the budget left so little room that the model only
+// thought is the budget's end, and no failure of the model.
+func TestABudgetThatLeavesRoomForNoAnswerEndsPolitely(t *testing.T) {
+	t.Parallel()
+	thought := func(_ context.Context, yield func(llm.Event, error) bool) {
+		yield(llm.Event{}, &llm.Error{Class: llm.ClassEmpty, Code: string(llm.FinishLength), Message: "the output limit was used up before the answer began"})
+	}
+	for _, tc := range []struct {
+		name  string
+		watch agent.Watch
+		want  agent.Status
+	}{
+		{"shortened", &guard{Watch: agent.NewBrake(agent.Limits{}, nil), lets: 1}, agent.Limited},
+		{"as long as the model's get", agent.NewBrake(agent.Limits{}, nil), agent.Failed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			a := loop(nil, toolbox{}, &history{}, agent.Limits{})
+			a.Models, a.Watch = attempts{last: thought}, func(agent.Turn) agent.Watch { return tc.watch }
+			events := slices.Collect(a.ProcessStream(t.Context(), turn("hi")))
+			if end := events[len(events)-1]; end.End.Status != tc.want || strings.Contains(end.Text, "budget") != (tc.want == agent.Limited) {
+				t.Errorf("it ended as %s: %s", end.End.Status, end.Text)
 			}
 		})
 	}
