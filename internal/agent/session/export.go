@@ -43,6 +43,7 @@ func ExportJSONL(ctx context.Context, w io.Writer, store Store, key Key) error {
 		for _, r := range t.Rounds {
 			put(roundLine{
 				Type: "round", Turn: t.Number, Number: r.Number, Before: r.Before, Reply: r.Reply, Request: r.Request,
+				Attempts: r.Attempts, Retracted: r.Retracted,
 				Started: r.Started, FirstToken: r.FirstToken, Replied: r.Replied, Ended: r.Ended,
 			})
 			for i, o := range r.Outcomes {
@@ -63,6 +64,8 @@ type roundLine struct {
 	Before     []llm.Message      `json:"before,omitempty"`
 	Reply      llm.Reply          `json:"reply"`
 	Request    agent.RequestFacts `json:"request"`
+	Attempts   []llm.Attempt      `json:"attempts,omitempty"`
+	Retracted  int                `json:"retracted,omitempty"`
 	Started    time.Time          `json:"started,omitzero"`
 	FirstToken time.Time          `json:"first_token,omitzero"`
 	Replied    time.Time          `json:"replied,omitzero"`

@@ -164,3 +164,21 @@ func TestExportFails(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// What was tried for an answer is exported with it.
+func TestExportHasWhatWasTried(t *testing.T) {
+	t.Parallel()
+	s, key := stored(t, session.Turn{Run: "run1", Message: llm.UserMessage("hi"), Status: agent.Done, Started: time.Unix(1, 0), Caller: auth.Principal{ID: "ada", Role: auth.User}, Rounds: []agent.Round{{
+		Reply: llm.Reply{Message: llm.AssistantMessage("hello"), Finish: llm.FinishStop}, Retracted: 1,
+		Attempts: []llm.Attempt{{Class: llm.ClassOverloaded, Message: "too many requests"}},
+	}}})
+	var b strings.Builder
+	if err := session.ExportJSONL(t.Context(), &b, s, key); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"class":"overloaded"`, `"message":"too many requests"`, `"retracted":1`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("there is no %s in\n%s", want, b.String())
+		}
+	}
+}
