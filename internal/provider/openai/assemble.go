@@ -44,6 +44,7 @@ type call struct {
 	args    wire.Text
 	extra   []byte // what the server wants back with it
 	end     closing
+	next    *delta // names a call that goes by this one's index, if arguments follow
 }
 
 // delta is what one piece says of one call.
@@ -361,6 +362,9 @@ func (r *reply) call(d delta) {
 		return
 	}
 	at := r.find(d)
+	if at >= 0 {
+		d = r.calls[at].announced(d)
+	}
 	if at < 0 || r.begins(r.calls[at], d) {
 		at = len(r.calls)
 		r.calls = append(r.calls, &call{index: d.index, indexed: d.indexed, chunk: r.chunks})
@@ -368,6 +372,26 @@ func (r *reply) call(d delta) {
 	r.size += len(d.id) + len(d.name) + len(d.args)
 	r.calls[at].add(d)
 	r.grown = append(r.grown, at)
+}
+
+// announced is d with the id and the name that came before it without
+// arguments, when they were another call's than c: gateways that give all calls
+// one index begin each with such a piece. Whether it does, and isn't merely c's
+// name under a new id, shows when arguments follow.
+func (c *call) announced(d delta) delta {
+	switch {
+	case !c.end.done || len(d.args) > 0 && c.next == nil:
+	case len(d.args) == 0:
+		if len(d.name) > 0 && len(d.id) > 0 && c.id != "" && c.id != string(d.id) {
+			c.next = &delta{id: bytes.Clone(d.id), name: bytes.Clone(d.name)}
+		}
+	case len(d.name) == 0 && len(bytes.TrimSpace(d.args)) > 0:
+		if len(d.id) == 0 {
+			d.id = c.next.id
+		}
+		d.name, c.next = c.next.name, nil
+	}
+	return d
 }
 
 // find is the position of the call that d goes on, -1 when it begins one.

@@ -72,6 +72,19 @@ func TestDeltasFindTheirCalls(t *testing.T) {
 			[]llm.ToolCall{{ID: "a", Name: "calc", Arguments: `{"e":1}`}, {ID: "b", Name: "calc", Arguments: `{"e":2}`}},
 		},
 		{
+			"one index for calls that come in pieces",
+			[]string{
+				`[{"index":0,"id":"a","function":{"name":"calc","arguments":""}}]`,
+				`[{"index":0,"function":{"arguments":"{\"e\":1}"}}]`,
+				`[{"index":0,"id":"b","function":{"name":"calc","arguments":""}}]`,
+				`[{"index":0,"function":{"arguments":"{\"e\":"}}]`,
+				`[{"index":0,"function":{"arguments":"2}"}}]`,
+				`[{"index":0,"id":"c","function":{"name":"calc","arguments":""}}]`,
+				`[{"index":0,"id":"c","function":{"arguments":"{\"e\":2}"}}]`,
+			},
+			[]llm.ToolCall{{ID: "a", Name: "calc", Arguments: `{"e":1}`}, {ID: "b", Name: "calc", Arguments: `{"e":2}`}, {ID: "c", Name: "calc", Arguments: `{"e":2}`}},
+		},
+		{
 			"one index and no ids for two calls",
 			[]string{
 				`[{"index":0,"function":{"name":"calc","arguments":"{\"e\":1}"}}]`,
