@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
@@ -92,7 +91,7 @@ func (m *Model) get(ctx context.Context, path string, v any) error {
 		return provider.Unreachable(err, m.secrets...)
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return &llm.Error{Class: llm.ClassUnknown, Message: (&provider.Foreign{Vendor: "Gemini's", Body: body}).Error(), Err: err}
+		return provider.Failure(&provider.Foreign{Vendor: "Gemini's", Body: body}, m.secrets...)
 	}
 	return nil
 }

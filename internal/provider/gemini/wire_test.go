@@ -426,6 +426,7 @@ func TestList(t *testing.T) {
 	if err != nil || !cmp.Equal(got, []string{"gemini-a", "gemini-b"}) {
 		t.Errorf("%v, %v", got, err)
 	}
+	const key = "a-key-of-nobodys-form"
 	for _, test := range []struct {
 		status int
 		body   string
@@ -433,6 +434,7 @@ func TestList(t *testing.T) {
 	}{
 		{200, "<html></html>", llm.ClassUnknown},
 		{200, `{"models":`, llm.ClassUnknown},
+		{200, "a proxy says that " + key + " is not known", llm.ClassUnknown},
 		{400, rpcBody(400, "INVALID_ARGUMENT", "API key not valid.", ""), llm.ClassAuth},
 	} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -440,7 +442,8 @@ func TestList(t *testing.T) {
 			_, _ = w.Write([]byte(test.body))
 		}))
 		var e *llm.Error
-		if _, err := open(t, provider.Settings{BaseURL: other.URL}).List(t.Context()); !errors.As(err, &e) || e.Class != test.class {
+		_, err := open(t, provider.Settings{BaseURL: other.URL, Key: key}).List(t.Context())
+		if !errors.As(err, &e) || e.Class != test.class || strings.Contains(e.Error(), key) {
 			t.Errorf("%q: %v", test.body, err)
 		}
 		other.Close()
