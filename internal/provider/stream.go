@@ -347,8 +347,10 @@ func (a *asking) attempt(model llm.Model, req llm.Request) (dropped bool, err er
 		case llm.EventText, llm.EventReasoning:
 			a.shown.take(e)
 		case llm.EventUsage:
-			used = e.Usage
+			u := counted(*e.Usage)
+			used = &u
 		case llm.EventDone:
+			e.Reply.Usage = counted(e.Reply.Usage)
 			used = &e.Reply.Usage
 			if err = empty(e.Reply); err == nil && a.shown.end() {
 				a.reply = e.Reply
