@@ -30,6 +30,7 @@ type Events struct {
 	err        error // how reading ended
 
 	joined []byte // data of several lines
+	stray  []byte // what stands between events and belongs to none
 }
 
 // NewEvents reads from r; heard is called whenever bytes came.
@@ -147,6 +148,7 @@ func (e *Events) Next() ([]byte, error) {
 		value, isData := dataField(line)
 		if !isData {
 			if !have {
+				e.keep(line)
 				e.drop()
 			}
 			continue
@@ -165,6 +167,20 @@ func (e *Events) Next() ([]byte, error) {
 		}
 	}
 }
+
+// maxStray bounds what [Events.Stray] keeps.
+const maxStray = 64 << 10
+
+// keep keeps a line that may be of a document.
+func (e *Events) keep(line []byte) {
+	if begins := line[0] == '{' || line[0] == '['; (begins || len(e.stray) > 0) && len(e.stray)+len(line) < maxStray {
+		e.stray = append(append(e.stray, line...), '\n')
+	}
+}
+
+// Stray is the document that stood between events: some servers break a stream
+// off with an error in the form that it has elsewhere. Empty when there is none.
+func (e *Events) Stray() []byte { return e.stray }
 
 // Line returns the next line that is not blank, without white space around it,
 // for streams whose pieces are lines. The bytes are valid until Line is called

@@ -40,6 +40,11 @@ func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(l
 		case err != nil && (r.stop != "" || r.blocked != ""):
 			r.ended = true // what comes behind the reason is only of use for counting
 		case errors.Is(err, io.EOF):
+			// The API ends a stream that it can't go on with by an error in lines of
+			// its own, outside the events.
+			if f := readFault(in.Stray()); f.code != 0 {
+				return f
+			}
 			return provider.ErrDead
 		case err != nil:
 			return err

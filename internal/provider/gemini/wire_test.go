@@ -234,6 +234,11 @@ func TestFailures(t *testing.T) {
 		{"overloaded in the stream", sse(chHel, rpcBody(503, "UNAVAILABLE", "The model is overloaded.", "")), llm.ClassOverloaded, "overloaded", 0},
 		{"a code alone in the stream", sse(chHel, `{"error":{"code":500,"message":"oops"}}`), llm.ClassNetwork, "oops", 0},
 		{"an error in a list", fakellm.Answer{Raw: []string{"[" + chHel + "," + rpcBody(500, "INTERNAL", "oops", "") + "]"}}, llm.ClassNetwork, "oops", 0},
+		{
+			"overloaded in the stream, outside the events",
+			fakellm.Answer{Raw: []string{"data: " + chHel + "\r\n\r\n", "{\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"The model is overloaded.\",\n    \"status\": \"UNAVAILABLE\"\n  }\n}\n"}},
+			llm.ClassOverloaded, "overloaded", 0,
+		},
 		{"a list that is cut", fakellm.Answer{Raw: []string{"[" + chHel}}, llm.ClassNetwork, "broke off", 0},
 		{"an empty list", fakellm.Answer{Raw: []string{"[]"}}, llm.ClassUnknown, "not in Gemini's format", 0},
 		{"another wire's document", fakellm.Answer{Raw: []string{`{"choices":[]}`}}, llm.ClassUnknown, "not in Gemini's format", 0},
