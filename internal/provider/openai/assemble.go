@@ -510,8 +510,11 @@ func (r *reply) readUsage(s *wire.Scan) {
 		return
 	}
 	var u llm.Usage
+	var total int64
 	for first := true; s.More('}', &first); {
 		switch string(s.Key()) {
+		case "total_tokens":
+			total, _ = s.Integer()
 		case "prompt_tokens":
 			u.Input, _ = s.Integer()
 		case "completion_tokens":
@@ -524,7 +527,14 @@ func (r *reply) readUsage(s *wire.Scan) {
 			s.Skip()
 		}
 	}
-	r.usage = u
+	if u.Reasoning > 0 && total-u.Reasoning == u.Input+u.Output {
+		// xAI counts the reasoning beside the completion, not within it.
+		// https://docs.x.ai/docs/key-information/consumption-and-rate-limits
+		u.Output += u.Reasoning
+	}
+	if u != (llm.Usage{}) { // an empty object at the end takes nothing back
+		r.usage = u
+	}
 }
 
 func usageDetails(s *wire.Scan, u *llm.Usage) {

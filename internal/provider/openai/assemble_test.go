@@ -452,6 +452,15 @@ func TestUsage(t *testing.T) {
 	if got := r.done(llm.Target{}); got.Usage != (llm.Usage{Input: 5, Cached: 4, Output: 1}) {
 		t.Errorf("DeepSeek's: %+v", got.Usage)
 	}
+	if err := r.chunk([]byte(`{"choices":[],"usage":{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.chunk([]byte(`{"choices":[],"usage":{}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.done(llm.Target{}); got.Usage != (llm.Usage{Input: 32, Output: 103, Reasoning: 94}) {
+		t.Errorf("xAI's, and nothing behind it: %+v", got.Usage)
+	}
 }
 
 func TestFaultsInAStream(t *testing.T) {

@@ -108,6 +108,8 @@ func (f *fault) class() llm.Class {
 	switch {
 	case f.says("tool_use_failed"): // Groq could not read the call that the model wrote
 		return llm.ClassEmpty
+	case f.status == http.StatusForbidden && f.says("requires moderation", "input was flagged"): // OpenRouter; the key is fine
+		return llm.ClassEmpty
 	case f.says("requires --jinja"): // llama.cpp was started without tools
 		return llm.ClassBadRequest
 	case f.says("insufficient_quota", "billing_hard_limit", "exceeded your current quota", "quota_exceeded", "usage limit", "spend limit"):
@@ -117,7 +119,8 @@ func (f *fault) class() llm.Class {
 	case f.says("invalid_api_key", "incorrect api key", "invalid api key", "authentication_error", "authentication fails"):
 		return llm.ClassAuth
 	case known != llm.ClassOverloaded && f.says("context_length_exceeded", "maximum context length", "context window",
-		"context length", "context size", "prompt is too long", "too many tokens", "exceed_context_size", "input is too long", "input tokens exceed"):
+		"context length", "context size", "prompt is too long", "too many tokens", "exceed_context_size", "input is too long", "input tokens exceed",
+		"maximum prompt length", "exceeded model token limit", "prompt exceeds max length", "input token count"):
 		return llm.ClassTooLong
 	case f.says("model_not_found", "model not found", "no such model") || f.status == http.StatusBadRequest && f.says("model does not exist", "invalid model"):
 		return llm.ClassNoModel
