@@ -112,6 +112,15 @@ func TestAllCoolDown(t *testing.T) {
 		if asked := w.calls(); len(asked) != 1 || !strings.HasPrefix(asked[0], "b/m") || got.err != nil {
 			t.Errorf("%q, %v", asked, got.err)
 		}
+		// When it fails, the others go on resting.
+		w.script["b"] = []step{fails(llm.ClassNoModel)}
+		for range failureLimit {
+			w.ask(t.Context(), w.set.For("b", nil), "", false)
+		}
+		w.calls()
+		if got := w.ask(t.Context(), m, "", false); len(w.calls()) != 1 || got.err == nil {
+			t.Errorf("more than one was asked while all rest: %v", got.err)
+		}
 		// A turn that has used a tool stays where it is.
 		w.script["a"] = []step{says("hi")}
 		w.set.health.failed(llm.Target{Provider: "a", Model: "m"}, &llm.Error{Class: llm.ClassAuth}, time.Now())

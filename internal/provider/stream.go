@@ -99,6 +99,7 @@ type asking struct {
 	build func(llm.Target) (llm.Request, error)
 	shown shown
 	fatal bool // the error is not about a target
+	risky bool // one was asked that cools down
 
 	reply  *llm.Reply   // that was passed on
 	last   *llm.Attempt // failed, and what comes of it is still to be told
@@ -148,9 +149,8 @@ func (a *asking) tell(next llm.Next, format string, args ...any) {
 }
 
 // next picks whom to ask: the first that was not asked and doesn't cool down;
-// when all that remain do, the one whose cooldown ends first, unless another
-// failed right now. It tells why it isn't the one before, which failed with
-// failure.
+// when all that remain do, the one whose cooldown ends first, and after it none.
+// It tells why it isn't the one before, which failed with failure.
 func (a *asking) next(all []*candidate, failure *llm.Error) *candidate {
 	var chosen *candidate
 	var soonest time.Time
@@ -169,10 +169,10 @@ func (a *asking) next(all []*candidate, failure *llm.Error) *candidate {
 			chosen, soonest = c, until
 		}
 	}
-	if chosen == nil {
+	if chosen == nil || !soonest.IsZero() && a.risky {
 		return nil
 	}
-	chosen.tried = true
+	chosen.tried, a.risky = true, !soonest.IsZero()
 	switch {
 	case failure != nil:
 		to := chosen.target.Short()
