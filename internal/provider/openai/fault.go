@@ -90,9 +90,25 @@ func answerFault(resp *http.Response, body []byte) *fault {
 	return f
 }
 
-// says reports whether any of words stands in what the server wrote.
+// told is the message without what was sent, which servers that check requests by
+// pydantic (vLLM and others) repeat behind what is wrong with it: else a person
+// who asks about rate limits would have met one.
+func (f *fault) told() string {
+	if f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
+		return f.message
+	}
+	end := len(f.message)
+	for _, mark := range []string{"'input':", `"input":`, "input_value="} {
+		if i := strings.Index(f.message, mark); i >= 0 {
+			end = min(end, i)
+		}
+	}
+	return f.message[:end]
+}
+
+// says reports whether any of words stands in what the server wrote itself.
 func (f *fault) says(words ...string) bool {
-	text := strings.ToLower(f.code + " " + f.kind + " " + f.message)
+	text := strings.ToLower(f.code + " " + f.kind + " " + f.told())
 	for _, w := range words {
 		if strings.Contains(text, w) {
 			return true
