@@ -104,6 +104,7 @@ func TestCompletedSettings(t *testing.T) {
 		base    string
 	}{
 		{Settings{Name: "openai", Key: "k"}, one, "openai", "https://api.openai.com/v1"},
+		{Settings{Name: "openai", Key: " k\n"}, one, "openai", "https://api.openai.com/v1"},
 		{Settings{Name: "openai", BaseURL: "http://127.0.0.1:9000"}, one, "openai", "http://127.0.0.1:9000/v1"},
 		{Settings{Name: "openai", BaseURL: "http://127.0.0.1:9000/api/"}, one, "openai", "http://127.0.0.1:9000/api"},
 		{Settings{Name: "deepseek", Key: "k"}, one, "openai", "https://api.deepseek.com"},
@@ -115,7 +116,7 @@ func TestCompletedSettings(t *testing.T) {
 		{Settings{Name: "mine", Type: Compatible, BaseURL: "http://box"}, one, "openai", "http://box"},
 	} {
 		got, vendor, p := test.in.complete(test.vendors)
-		if p != nil || vendor != test.vendor || got.BaseURL != test.base {
+		if p != nil || vendor != test.vendor || got.BaseURL != test.base || got.Key != strings.TrimSpace(test.in.Key) {
 			t.Errorf("%+v: %s at %q, %v", test.in, vendor, got.BaseURL, p)
 		}
 		if got.Limits != (Limits{Total: 10 * time.Minute, FirstByte: time.Minute, Idle: time.Minute}) {

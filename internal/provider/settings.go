@@ -167,6 +167,7 @@ func (s Settings) complete(vendors map[string]Vendor) (Settings, string, *proble
 	if s.Model == "" {
 		s.Model = b.Model
 	}
+	s.Key = strings.TrimSpace(s.Key) // keys from files end with a line feed, which no header takes
 	var wire Wire
 	for _, w := range b.Wires {
 		if vendors[w.Vendor].Open != nil {
