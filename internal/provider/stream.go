@@ -352,6 +352,7 @@ func (a *asking) attempt(model llm.Model, req llm.Request) (dropped bool, err er
 		case llm.EventDone:
 			e.Reply.Usage = counted(e.Reply.Usage)
 			used = &e.Reply.Usage
+			withhold(e.Reply)
 			if err = empty(e.Reply); err == nil && a.shown.end() {
 				a.reply = e.Reply
 				a.shown.emit(e)
@@ -373,6 +374,14 @@ func (a *asking) attempt(model llm.Model, req llm.Request) (dropped bool, err er
 		a.shown.emit(llm.Event{Type: llm.EventDropped, Usage: used})
 	}
 	return dropped, err
+}
+
+// withhold takes the calls out of a reply that the provider's filter broke off:
+// what it didn't let pass isn't run.
+func withhold(r *llm.Reply) {
+	if r.Finish == llm.FinishFilter {
+		r.Message.Parts = slices.DeleteFunc(r.Message.Parts, func(p llm.Part) bool { return p.Kind == llm.KindCall })
+	}
 }
 
 // empty is the failure of a reply that says nothing and calls nothing.

@@ -487,3 +487,21 @@ func TestEveryClassHasAnAction(t *testing.T) {
 		t.Error("what the table doesn't know stays")
 	}
 }
+
+func TestCallsThatAFilterBrokeOffAreNotRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(map[string][]step{"a": {
+			{text: []string{"I will"}, call: true, finish: llm.FinishFilter},
+			{call: true, finish: llm.FinishFilter},
+		}})
+		got := w.ask(t.Context(), w.set.For("a", nil), "", false)
+		if got.err != nil || len(got.reply.Message.Calls()) != 0 || got.reply.Message.Text() != "I will" {
+			t.Errorf("with words: %+v, %v", got.reply, got.err)
+		}
+		// Nothing is left of the second, nor of the one more that is asked for.
+		got = w.ask(t.Context(), w.set.For("a", []string{"b"}), "", false)
+		if asked := w.calls(); got.text != "hello from b" || len(asked) != 4 {
+			t.Errorf("without: %q, %q", got.text, asked)
+		}
+	})
+}
