@@ -183,20 +183,6 @@ func TestFailuresOfOtherServers(t *testing.T) {
 	}
 }
 
-// A model that takes no tools is asked again without them by whoever asks.
-func TestRefusalsOfTools(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []fakellm.Answer{
-		fakellm.Fail(404, `{"error":{"message":"No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs/provider-routing","code":404}}`),
-		fakellm.Fail(400, `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools","type":"api_error","param":null,"code":null}}`),
-	} {
-		s := fakellm.Start(t, answer)
-		if got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.Base()}), hello()); !errors.Is(got.err, provider.ErrNoTools) {
-			t.Errorf("%v", got.err)
-		}
-	}
-}
-
 // What a server wants back unchanged goes back to it, and to no other.
 func TestOpaqueDataGoesBack(t *testing.T) {
 	t.Parallel()

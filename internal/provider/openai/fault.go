@@ -161,10 +161,6 @@ func (f *fault) Failure(secrets ...string) *llm.Error {
 	if e.Code == "" {
 		e.Code = f.kind
 	}
-	if (f.status == http.StatusBadRequest || f.status == http.StatusNotFound) &&
-		f.says("found that support tool use", "does not support tools", "does not support function calling") {
-		e.Err = provider.ErrNoTools
-	}
 	if e.Class == llm.ClassNoModel && f.status == http.StatusNotFound && !f.says("model") {
 		e.Message += "; either the model or the address is not known there"
 	}
