@@ -15,10 +15,15 @@ type view struct {
 	*app
 	mixed bool // what goes to standard output and to standard error ends up in one place
 	open  bool // the text on standard output doesn't end with a line break
+	// hold keeps the text of a round until nothing can take it back: where a
+	// program reads it, what was written can't be told from what holds.
+	hold bool
+	held strings.Builder
 }
 
 func newView(a *app) *view {
-	return &view{app: a, mixed: isTerminal(a.Out) || sameFile(underneath(a.Out), a.Err)}
+	terminal := isTerminal(a.Out)
+	return &view{app: a, mixed: terminal || sameFile(underneath(a.Out), a.Err), hold: !terminal}
 }
 
 // show prints one event. Its error is one of writing standard output.
@@ -28,15 +33,22 @@ func (v *view) show(e agent.Event) error {
 	}
 	switch e.Type {
 	case agent.TokenChunk:
-		text := printable(e.Text)
-		v.open = !strings.HasSuffix(text, "\n")
-		_, err := fmt.Fprint(v.Out, text)
-		return err
-	case agent.ModelStarted, agent.RunFinished, agent.RunFailed:
+		if v.hold {
+			v.held.WriteString(e.Text)
+			return nil
+		}
+		return v.write(e.Text)
+	case agent.ModelStarted:
 		// What the model says in one round stands apart from the next.
+		return v.line()
+	case agent.ToolStarted, agent.RunFinished, agent.RunFailed:
+		if err := v.release(); err != nil {
+			return err
+		}
 		return v.line()
 	case agent.Retracted:
 		// What was written stays written: the new beginning stands apart.
+		v.held.Reset()
 		err := v.line()
 		v.aside("the answer begins anew")
 		return err
@@ -44,12 +56,32 @@ func (v *view) show(e agent.Event) error {
 		v.aside("%s", e.Text)
 	case agent.ToolProgress:
 		v.aside("%s: %s", e.Tool.Name, e.Text)
-	case agent.ToolFinished:
+	case agent.ToolFinished: // of a call that was refused, the first that is told
+		if err := v.release(); err != nil {
+			return err
+		}
 		v.aside("%s", toolLine(e.Tool))
 	case agent.Attachment:
 		v.aside("%s", attachment(e))
 	}
 	return nil
+}
+
+// release writes what was held.
+func (v *view) release() error {
+	text := v.held.String()
+	v.held.Reset()
+	if text == "" {
+		return nil
+	}
+	return v.write(text)
+}
+
+func (v *view) write(text string) error {
+	text = printable(text)
+	v.open = !strings.HasSuffix(text, "\n")
+	_, err := fmt.Fprint(v.Out, text)
+	return err
 }
 
 // line ends the line that text left open.

@@ -206,9 +206,11 @@ type completion struct {
 	created   int64
 
 	reasoning strings.Builder
-	texts     [][]byte // of each model call
-	fresh     bool     // nothing of this model call has been sent
-	failed    string   // why the run failed
+	texts     [][]byte // of each round
+	worked    bool     // tools ran since the last model call: the next begins a round
+	fresh     bool     // nothing of this round has been sent
+	images    []ChatImage
+	failed    string // why the run failed
 	end       *agent.RunEnd
 }
 
@@ -216,12 +218,17 @@ type completion struct {
 const paragraph = "\n\n"
 
 // take takes in an event and returns the text and reasoning that it adds.
-// retracted says that text which was sent before is void.
+// retracted says that text which was sent before is void: a round's, of however
+// many models it was asked.
 func (a *completion) take(e agent.Event) (text, reasoning string, retracted bool) {
 	switch e.Type {
 	case agent.ModelStarted:
-		a.texts = append(a.texts, nil)
-		a.fresh = true
+		if a.worked || len(a.texts) == 0 {
+			a.texts = append(a.texts, nil)
+			a.worked, a.fresh = false, true
+		}
+	case agent.ToolFinished:
+		a.worked = true
 	case agent.TokenChunk:
 		if len(a.texts) == 0 {
 			a.texts = append(a.texts, nil) // the host's own words come without a model call
@@ -242,6 +249,10 @@ func (a *completion) take(e agent.Event) (text, reasoning string, retracted bool
 			retracted = len(a.texts[last]) > 0
 			a.texts[last] = nil
 			a.fresh = true
+		}
+	case agent.Attachment:
+		if m := e.Media; m != nil && llm.IsImage(m.MIME) {
+			a.images = append(a.images, ChatImage{Type: "image_url", ImageURL: ChatImageURL{dataOf(m.MIME, m.Data)}})
 		}
 	case agent.RunFailed:
 		a.failed, a.end = e.Text, e.End
@@ -297,7 +308,7 @@ func (a *completion) whole(ctx context.Context, w http.ResponseWriter, events it
 	return answer(w, http.StatusOK, ChatCompletion{
 		ID: a.id, Object: "chat.completion", Created: a.created, Model: a.model, Usage: usageOf(a.end.Usage),
 		Choices: []ChatChoice{{
-			Message:      ChatAnswer{Role: "assistant", Content: a.text(), ReasoningContent: a.reasoning.String()},
+			Message:      ChatAnswer{Role: "assistant", Content: a.text(), ReasoningContent: a.reasoning.String(), Images: a.images},
 			FinishReason: a.reason(),
 		}},
 	})
@@ -333,15 +344,16 @@ func (a *completion) stream(ctx context.Context, w http.ResponseWriter, events i
 		return err
 	}
 	for e := range events {
+		shown := len(a.images)
 		text, reasoning, retracted := a.take(e)
 		if retracted {
 			return sendError(st, problem(http.StatusBadGateway, "retracted",
 				"the model's answer broke off and began anew, which a stream of this kind can't show; ask again, or use POST /api/runs"))
 		}
-		if text == "" && reasoning == "" {
+		d := ChatDelta{ReasoningContent: reasoning, Images: a.images[shown:]}
+		if text == "" && reasoning == "" && len(d.Images) == 0 {
 			continue
 		}
-		d := ChatDelta{ReasoningContent: reasoning}
 		if text != "" {
 			d.Content = &text
 		}

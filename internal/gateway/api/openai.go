@@ -76,10 +76,12 @@ type ChatChoice struct {
 
 // ChatAnswer is what the agent said.
 type ChatAnswer struct {
-	Role             string  `json:"role"`
-	Content          string  `json:"content"`
-	ReasoningContent string  `json:"reasoning_content,omitempty"`
-	Refusal          *string `json:"refusal" jsonschema:"oneof_type=string;null"` // always null
+	Role             string `json:"role"`
+	Content          string `json:"content"`
+	ReasoningContent string `json:"reasoning_content,omitempty"`
+	// Images are those that the model made, in the form that OpenRouter gave them.
+	Images  []ChatImage `json:"images,omitempty"`
+	Refusal *string     `json:"refusal" jsonschema:"oneof_type=string;null"` // always null
 }
 
 // ChatChunk is one piece of a streamed answer.
@@ -101,9 +103,21 @@ type ChunkChoice struct {
 
 // ChatDelta is what a [ChunkChoice] adds.
 type ChatDelta struct {
-	Role             string  `json:"role,omitempty"`
-	Content          *string `json:"content,omitempty"`
-	ReasoningContent string  `json:"reasoning_content,omitempty"`
+	Role             string      `json:"role,omitempty"`
+	Content          *string     `json:"content,omitempty"`
+	ReasoningContent string      `json:"reasoning_content,omitempty"`
+	Images           []ChatImage `json:"images,omitempty"`
+}
+
+// ChatImage is an image that a model made.
+type ChatImage struct {
+	Type     string       `json:"type"` // image_url
+	ImageURL ChatImageURL `json:"image_url"`
+}
+
+// ChatImageURL holds an image as a data: URL.
+type ChatImageURL struct {
+	URL string `json:"url"`
 }
 
 // ChatUsage counts tokens of a whole turn, all its model calls together.
@@ -304,6 +318,11 @@ func (p contentPart) part() (llm.Part, error) {
 		return llm.Part{Kind: llm.KindMedia, Media: m}, nil
 	}
 	return llm.Part{}, fmt.Errorf("type %q is none of text, image_url, file", p.Type)
+}
+
+// dataOf is data as a data: URL.
+func dataOf(mime string, data []byte) string {
+	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
 // dataURL reads "data:image/png;base64,…" (RFC 2397). Addresses are not

@@ -184,6 +184,19 @@ func TestAStreamThatCantGoOnSaysSo(t *testing.T) {
 			t.Errorf("the stream ends with %s, want %q", tail, want)
 		}
 	}
+	// A model that begins anew is asked before it is known that it says something
+	// else, and another one may be.
+	moved := []agent.Event{
+		{Type: agent.ModelStarted}, {Type: agent.TokenChunk, Text: "Beg"}, {Type: agent.Notice, Kind: "failover"},
+		{Type: agent.ModelStarted}, {Type: agent.Retracted}, {Type: agent.TokenChunk, Text: "It is 42."}, story()[len(story())-1],
+	}
+	if _, tail := streamed(t, moved, false); !strings.Contains(tail, "began anew") {
+		t.Errorf("the stream ends with %s", tail)
+	}
+	b := &completion{}
+	if err := b.whole(t.Context(), httptest.NewRecorder(), slices.Values(moved)); err != nil || b.text() != "It is 42." {
+		t.Errorf("whole: %q, %v", b.text(), err)
+	}
 	// What was taken back before anything was sent is nobody's business.
 	early := append(slices.Clone(story()[:2]), append([]agent.Event{{Type: agent.Retracted}}, story()[3:]...)...)
 	if _, tail := streamed(t, early, false); tail != "[DONE]" {
@@ -197,6 +210,27 @@ func TestAStreamThatCantGoOnSaysSo(t *testing.T) {
 	}
 	if got := a.text(); got != "It is 42." {
 		t.Errorf("whole: %q", got)
+	}
+}
+
+// An image that the model made is part of the answer.
+func TestImagesThatAModelMakes(t *testing.T) {
+	t.Parallel()
+	made := agent.Event{Type: agent.Attachment, Ref: "reply:1:0", Media: &agent.Made{Name: "image-1.png", MIME: "image/png", Data: []byte("x")}}
+	foreign := agent.Event{Type: agent.Attachment, Ref: "report.pdf"}
+	list := append(slices.Clone(story()[:5]), made, foreign, story()[len(story())-1])
+	const want = `"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]`
+	w := httptest.NewRecorder()
+	if err := (&completion{}).whole(t.Context(), w, slices.Values(list)); err != nil || strings.Count(w.Body.String(), want) != 1 {
+		t.Errorf("%s, %v", w.Body, err)
+	}
+	chunks, tail := streamed(t, list, false)
+	n := 0
+	for _, c := range chunks {
+		n += len(c.Choices[0].Delta.Images)
+	}
+	if n != 1 || tail != "[DONE]" {
+		t.Errorf("%d images, the stream ends with %s", n, tail)
 	}
 }
 

@@ -692,6 +692,8 @@ export interface components {
         /** @description ChatAnswer is what the agent said. */
         ChatAnswer: {
             content: string;
+            /** @description Images are those that the model made, in the form that OpenRouter gave them. */
+            images?: components["schemas"]["ChatImage"][];
             reasoning_content?: string;
             /** @description always null */
             refusal: string | null;
@@ -728,8 +730,19 @@ export interface components {
         /** @description ChatDelta is what a ChunkChoice adds. */
         ChatDelta: {
             content?: string;
+            images?: components["schemas"]["ChatImage"][];
             reasoning_content?: string;
             role?: string;
+        };
+        /** @description ChatImage is an image that a model made. */
+        ChatImage: {
+            image_url: components["schemas"]["ChatImageURL"];
+            /** @description image_url */
+            type: string;
+        };
+        /** @description ChatImageURL holds an image as a data: URL. */
+        ChatImageURL: {
+            url: string;
         };
         /** @description ChatMessage is one message of a conversation as OpenAI's API writes it. */
         ChatMessage: {
