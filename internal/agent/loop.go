@@ -91,7 +91,7 @@ type loop struct {
 	used    bool         // a tool ran in this turn
 	model   string       // who is asked: as the turn says, then whoever answered
 	limited bool         // the last call was forced by a limit
-	window  int          // tokens; what a target that found the thread too long is taken to hold
+	shorter bool         // a target found the thread too long in this turn
 	text    string       // the answer so far: text of the last reply
 	last    *Round       // calls nothing; to be stored with the end of the turn
 	gaveUp  *llm.Attempt // with which the model call of this round failed

@@ -86,22 +86,29 @@ func TestSteeredWordsAreNeverLost(t *testing.T) {
 	}
 }
 
-// trimming prompts leave out as many messages as the window is too small for,
-// one token each, but never the last.
+// trimming prompts leave out as many messages as a target has no room for, one
+// token each, but never the last.
 type trimming struct{ prompts }
 
 func (trimming) Build(_ context.Context, _ agent.Turn, sf tool.Surface, m []llm.Message) (llm.Request, agent.RequestFacts, error) {
 	drop := 0
-	if w := sf.Target.ContextWindow; w > 0 {
+	if w := sf.Target.MaxInput; w > 0 {
 		drop = max(min(len(m)-w, len(m)-1), 0)
 	}
 	return llm.Request{Target: sf.Target, Messages: m[drop:]}, agent.RequestFacts{Target: sf.Target, Dropped: drop, Bytes: 3 * (len(m) - drop)}, nil
 }
 
-// older is a history that begins with n messages.
+// older is a history that begins with n messages, and with what the turn before
+// left.
 type older struct {
 	history
-	n int
+	n     int
+	state tool.State
+}
+
+func (o *older) Answered(ctx context.Context, t agent.Turn, r *agent.Round, end agent.End) error {
+	o.state = r.State
+	return o.history.Answered(ctx, t, r, end)
 }
 
 func (o *older) Begin(_ context.Context, t agent.Turn) (agent.Thread, error) {
@@ -109,7 +116,7 @@ func (o *older) Begin(_ context.Context, t agent.Turn) (agent.Thread, error) {
 	for range o.n {
 		m = append(m, llm.UserMessage("old"))
 	}
-	return agent.Thread{Messages: append(m, t.Message)}, o.note("begin")
+	return agent.Thread{Messages: append(m, t.Message), State: o.state}, o.note("begin")
 }
 
 func TestATooLongThreadIsSentOnceMoreAndShorter(t *testing.T) {
@@ -119,13 +126,14 @@ func TestATooLongThreadIsSentOnceMoreAndShorter(t *testing.T) {
 		before  int
 		answers []answer
 		sizes   []int // messages of each request
+		notices int
 		end     agent.Status
 	}{
-		{"it fits then", 9, []answer{fails(llm.ClassTooLong), says("fine")}, []int{10, 5}, agent.Done},
-		{"the room stays small for the turn", 9, []answer{fails(llm.ClassTooLong), says("", call("x", "poll", "{}")), says("fine")}, []int{10, 5, 5}, agent.Done},
-		{"it doesn't", 9, []answer{fails(llm.ClassTooLong), fails(llm.ClassTooLong)}, []int{10, 5}, agent.Failed},
-		{"nothing can go", 0, []answer{fails(llm.ClassTooLong)}, []int{1}, agent.Failed},
-		{"another failure", 9, []answer{fails(llm.ClassBadRequest)}, []int{10}, agent.Failed},
+		{"it fits then", 9, []answer{fails(llm.ClassTooLong), says("fine")}, []int{10, 6}, 1, agent.Done},
+		{"the room stays small for the turn", 9, []answer{fails(llm.ClassTooLong), says("", call("x", "poll", "{}")), says("fine")}, []int{10, 6, 6}, 2, agent.Done},
+		{"it doesn't", 9, []answer{fails(llm.ClassTooLong), fails(llm.ClassTooLong)}, []int{10, 6}, 1, agent.Failed},
+		{"nothing can go", 0, []answer{fails(llm.ClassTooLong)}, []int{1}, 0, agent.Failed},
+		{"another failure", 9, []answer{fails(llm.ClassBadRequest)}, []int{10}, 0, agent.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -147,13 +155,49 @@ func TestATooLongThreadIsSentOnceMoreAndShorter(t *testing.T) {
 			if !slices.Equal(sizes, c.sizes) || o.end.Status != c.end {
 				t.Errorf("ended %s after requests of %v messages", o.end.Status, sizes)
 			}
-			if want := len(slices.Compact(slices.Clone(sizes))) - 1; notices != want {
-				t.Errorf("%d notices, want %d", notices, want)
+			if notices != c.notices {
+				t.Errorf("%d notices, want %d", notices, c.notices)
 			}
 			if c.end == agent.Failed && c.name != "another failure" && !strings.Contains(last.Text, "too long") {
 				t.Errorf("the person is told %q", last.Text)
 			}
 		})
+	}
+}
+
+// What a target found too long is not sent to it again by later turns, also when
+// it can't be told from its words how much it takes.
+func TestATargetThatFoundAThreadTooLongIsNotAskedSoAgain(t *testing.T) {
+	t.Parallel()
+	o := &older{n: 99}
+	m := &script{}
+	a := loop(m, nil, &o.history, agent.Limits{})
+	a.History, a.Prompts = o, trimming{}
+	long := fails(llm.ClassTooLong)
+	for i, c := range []struct {
+		answers []answer
+		sizes   []int
+		told    []string // kinds of notices
+		end     agent.Status
+	}{
+		{[]answer{long, long}, []int{100, 66}, []string{"compaction"}, agent.Failed},
+		{[]answer{long, says("fine")}, []int{44, 29}, []string{"compaction", "compaction"}, agent.Done},
+		{[]answer{says("fine")}, []int{29}, nil, agent.Done},
+	} {
+		m.answers, m.requests = c.answers, nil
+		var told []string
+		for e := range a.ProcessStream(t.Context(), turn("hi")) {
+			if e.Type == agent.Notice {
+				told = append(told, e.Kind)
+			}
+		}
+		var sizes []int
+		for _, r := range m.requests {
+			sizes = append(sizes, len(r.Messages))
+		}
+		if !slices.Equal(sizes, c.sizes) || !slices.Equal(told, c.told) || o.end.Status != c.end {
+			t.Errorf("turn %d: requests of %v messages, notices %q, ended %s", i+1, sizes, told, o.end.Status)
+		}
 	}
 }
 

@@ -23,9 +23,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	told := ""        // the target that was told to be asked
 	shortened := false
 	build := func(t llm.Target) (llm.Request, error) {
-		if l.window > 0 && (t.ContextWindow <= 0 || l.window < t.ContextWindow) {
-			t.ContextWindow = l.window
-		}
+		t.MaxInput = l.thread.State.RoomFor(t.String())
 		s, err := l.Toolbox.Offer(l.ctx, l.turn.Scope, t, l.thread.State)
 		if err != nil {
 			return llm.Request{}, err
@@ -51,10 +49,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 			return req, l.ctx.Err() // the same once more: whoever watches reads on
 		}
 		told = t.String()
-		if refused != nil {
-			l.emit(Event{Type: Notice, Kind: "compaction", Attempt: l.gaveUp, Text: fmt.Sprintf(
-				"the conversation is too long for %s; asking again without its oldest %d messages", t, facts.Dropped)})
-		}
+		l.tellDropped(t, facts.Dropped, refused != nil)
 		l.emit(Event{Type: PromptBuilt, Request: &facts})
 		l.emit(Event{Type: ModelStarted, Target: &t})
 		return req, l.ctx.Err()
@@ -62,9 +57,11 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 
 	l.gaveUp = nil
 	reply, err := l.stream(r, build)
-	if l.shorten(r, err) {
+	if l.tooLong(r, err) && !l.shorter {
+		l.shorter = true
 		refused, least, told = err, r.Request.Dropped+1, ""
 		reply, err = l.stream(r, build)
+		l.tooLong(r, err)
 	}
 	var over *OverBudget
 	if errors.As(err, &over) || shortened && noAnswer(err, &over) {
@@ -81,7 +78,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	r.Reply, r.Replied = reply, l.Now()
 	l.model = r.Request.Target.String() // the turn stays with whoever answered
 	r.State = l.thread.State
-	r.State.Tools = tool.Names(sf.Offered)
+	r.State.Tools, r.State.Dropped = tool.Names(sf.Offered), r.Request.Dropped
 	if d.NoTools {
 		l.closeReply(&r.Reply, d.Reason)
 	}
@@ -101,24 +98,6 @@ func noAnswer(err error, over **OverBudget) bool {
 		Reason: fmt.Sprintf("What the budget left for an answer of %s was used up before it began. Have the budget raised in config.yaml, or less reasoning asked for.", e.Target),
 		Notice: "what the budget left for an answer was used up before it began; the run ends",
 	}
-	return true
-}
-
-// bytesPerToken turns the size of a request into the window that it is sure to
-// fill; a token has more bytes of most text, and not fewer of any.
-const bytesPerToken = 3
-
-// shorten reports whether the request of r failed for its length and may be
-// made again: for the same target, in half the room, once in a turn. The room
-// stays that small for the rest of the turn, so that its requests go on
-// repeating each other.
-func (l *loop) shorten(r *Round, err error) bool {
-	var e *llm.Error
-	if l.window > 0 || !errors.As(err, &e) || e.Class != llm.ClassTooLong {
-		return false
-	}
-	l.window = max(r.Request.Bytes/bytesPerToken/2, 1)
-	l.model = r.Request.Target.String()
 	return true
 }
 
@@ -215,10 +194,11 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 
 // keepPartial has the text of a reply that broke off stored, so that the
 // history holds what the person saw, and what a person said just before it,
-// which was handed over and stands nowhere else.
+// which was handed over and stands nowhere else; so have attempts that failed,
+// and what was learned of how much a target takes.
 func (l *loop) keepPartial(r *Round, partial llm.Reply) {
 	if strings.TrimSpace(partial.Message.Text()) == "" {
-		if len(r.Attempts) == 0 && len(r.Joined) == 0 && !slices.ContainsFunc(r.Before, spoken) {
+		if len(r.Attempts) == 0 && !l.shorter && len(r.Joined) == 0 && !slices.ContainsFunc(r.Before, spoken) {
 			return
 		}
 		partial.Message.Parts = nil

@@ -15,6 +15,10 @@ type Target struct {
 	ContextWindow int `json:"context_window,omitempty"`
 	MaxOutput     int `json:"max_output,omitempty"`
 
+	// MaxInput counts the tokens of the largest request that a session may make of
+	// it, by estimate, where its server refused a larger one.
+	MaxInput int `json:"max_input,omitempty"`
+
 	Images bool `json:"images,omitempty"` // takes images in messages and results
 	Files  bool `json:"files,omitempty"`  // takes PDF files there
 	Tools  bool `json:"tools,omitempty"`  // takes tools

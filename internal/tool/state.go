@@ -17,6 +17,38 @@ type State struct {
 	// Files holds the digest of each workspace file when the session last read
 	// or wrote it, so that a write can see that the file changed meanwhile.
 	Files []SeenFile `json:"files,omitempty"`
+
+	// Dropped is how many messages the last request left out to fit the window,
+	// Room what is left of the windows of models that found a request too long.
+	Dropped int    `json:"dropped,omitempty"`
+	Room    []Room `json:"room,omitempty"`
+}
+
+// Room is the largest request, in estimated tokens, that the session makes of
+// Target (provider/model).
+type Room struct {
+	Target string `json:"target"`
+	Tokens int    `json:"tokens"`
+}
+
+// maxRooms is of how many targets a session remembers that.
+const maxRooms = 8
+
+// RoomFor is the room that target has; 0 when no request was too long for it.
+func (s State) RoomFor(target string) int {
+	for _, r := range s.Room {
+		if r.Target == target {
+			return r.Tokens
+		}
+	}
+	return 0
+}
+
+// WithRoom is s with another room for target.
+func (s State) WithRoom(target string, tokens int) State {
+	rest := slices.DeleteFunc(slices.Clone(s.Room), func(r Room) bool { return r.Target == target })
+	s.Room = append(rest[max(len(rest)-maxRooms+1, 0):], Room{target, tokens})
+	return s
 }
 
 // SeenFile is a file as the session knows it. The list is ordered by when the
@@ -94,5 +126,5 @@ func (s State) Digest(path string) (string, bool) {
 // Equal reports whether s and t are the same.
 func (s State) Equal(t State) bool {
 	return s.Plan == t.Plan && slices.Equal(s.Tools, t.Tools) && slices.Equal(s.Added, t.Added) &&
-		slices.Equal(s.Used, t.Used) && slices.Equal(s.Files, t.Files)
+		slices.Equal(s.Used, t.Used) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room)
 }

@@ -127,20 +127,29 @@ func (p *Prompts) Build(ctx context.Context, t agent.Turn, sf tool.Surface, mess
 	return req, facts, nil
 }
 
-// budget is how many tokens the messages may take, when the target's window is
-// known: the window without the answer and the fixed part. The quarter of the
+// budget is how many tokens the messages may take, when the target's window or
+// its largest request is known: the window without the answer and the fixed part. The quarter of the
 // window that is left unused at least for the answer is what models with small
 // windows need.
 func (p *Prompts) budget(t llm.Target, par Parameters, fixed int) (int, bool) {
-	if t.ContextWindow <= 0 || p.o.Trim == nil {
+	if p.o.Trim == nil || t.ContextWindow <= 0 && t.MaxInput <= 0 {
 		return 0, false
+	}
+	fixed = Tokens(fixed)
+	learned := max(t.MaxInput-fixed, t.MaxInput/8)
+	if t.ContextWindow <= 0 {
+		return learned, true
 	}
 	answer := par.MaxOutput
 	if answer == 0 {
 		answer = min(t.MaxOutput, 16384)
 	}
 	answer = max(min(answer, t.ContextWindow/2), t.ContextWindow/8)
-	return max(t.ContextWindow-answer-Tokens(fixed), t.ContextWindow/8), true
+	known := max(t.ContextWindow-answer-fixed, t.ContextWindow/8)
+	if t.MaxInput > 0 {
+		known = min(known, learned)
+	}
+	return known, true
 }
 
 // Tokens estimates the tokens of n bytes of text. It errs to the high side for

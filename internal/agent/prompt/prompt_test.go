@@ -162,6 +162,21 @@ func TestBuildTrimsToTheWindow(t *testing.T) {
 	if err != nil || len(known.Messages) != 1 || facts.Dropped != 1 || len(budgets) != 1 || budgets[0] < 4000 || budgets[0] > 7000 {
 		t.Errorf("with a window of 8000: %d messages, budgets %v, %v", len(known.Messages), budgets, err)
 	}
+	// What a server refused counts too, and leaves no room for the answer: it was
+	// the request that was too long.
+	for _, target := range []llm.Target{{MaxInput: 3000}, {MaxInput: 3000, ContextWindow: 8000}, {MaxInput: 9000, ContextWindow: 8000}} {
+		budgets = nil
+		if _, _, err := p.Build(t.Context(), turn, tool.Surface{Target: target}, messages); err != nil || len(budgets) != 1 {
+			t.Fatalf("%+v: budgets %v, %v", target, budgets, err)
+		}
+		most := 3000
+		if target.MaxInput > 3000 {
+			most = 7000 // of the window, as above
+		}
+		if budgets[0] > most || budgets[0] < most/2 {
+			t.Errorf("%+v: a budget of %d", target, budgets[0])
+		}
+	}
 }
 
 // Processes that start side by side on a fresh workspace all find it complete.
