@@ -19,7 +19,17 @@ func (r *reply) tell(yield func(llm.Event, error) bool) bool {
 	}
 	// The last block may grow.
 	r.told = max(len(r.blocks)-1, 0)
-	return true
+	if r.usage == r.toldUsage {
+		return true
+	}
+	r.toldUsage = r.usage
+	u := r.usage.sum()
+	return yield(llm.Event{Type: llm.EventUsage, Usage: &u}, nil)
+}
+
+// sum is u as everybody else counts.
+func (u usage) sum() llm.Usage {
+	return llm.Usage{Input: u.prompt + u.tools, Cached: u.cached, Output: u.candidates + u.thoughts, Reasoning: u.thoughts}
 }
 
 func (b *block) tell(yield func(llm.Event, error) bool) bool {
@@ -63,11 +73,7 @@ func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) error {
 
 // whole is the whole reply.
 func (r *reply) whole(t llm.Target) llm.Reply {
-	u := r.usage
-	out := llm.Reply{
-		Target: t, Model: valid(r.model), ID: valid(r.id), Finish: r.finish(),
-		Usage: llm.Usage{Input: u.prompt + u.tools, Cached: u.cached, Output: u.candidates + u.thoughts, Reasoning: u.thoughts},
-	}
+	out := llm.Reply{Target: t, Model: valid(r.model), ID: valid(r.id), Finish: r.finish(), Usage: r.usage.sum()}
 	out.Message.Role = llm.Assistant
 	for i, b := range r.blocks {
 		last := out.Finish == llm.FinishLength && i == len(r.blocks)-1

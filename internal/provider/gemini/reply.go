@@ -114,13 +114,14 @@ type reply struct {
 	id      string
 	model   string
 
-	begun   bool // a candidate came
-	ended   bool // a mark of the end came
-	hurried bool
-	size    int
-	told    int // before which block everything was told
-	scratch []byte
-	signed  []byte
+	begun     bool // a candidate came
+	ended     bool // a mark of the end came
+	hurried   bool
+	size      int
+	told      int // before which block everything was told
+	toldUsage usage
+	scratch   []byte
+	signed    []byte
 }
 
 // block is one part of a reply.

@@ -158,6 +158,42 @@ func TestSignaturesComeAndGo(t *testing.T) {
 	}
 }
 
+// What a call has used counts however it ends.
+func TestUsageOfWhatFails(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer fakellm.Answer
+		want   llm.Usage
+	}{
+		"it breaks off": {
+			sse(`{"candidates":[{"content":{"parts":[{"text":"Hel"}]}}],"usageMetadata":{"promptTokenCount":90,"cachedContentTokenCount":60,"candidatesTokenCount":3}}`),
+			llm.Usage{Input: 90, Cached: 60, Output: 3},
+		},
+		"a call that can't be read": {
+			sse(`{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}],"usageMetadata":{"promptTokenCount":90,"thoughtsTokenCount":800}}`),
+			llm.Usage{Input: 90, Output: 800, Reasoning: 800},
+		},
+		"a document": {
+			fakellm.Answer{Raw: []string{`{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":90}}`}},
+			llm.Usage{Input: 90},
+		},
+	} {
+		got := ask(t.Context(), open(t, provider.Settings{BaseURL: fakellm.Start(t, test.answer).URL}), hello())
+		if got.err == nil {
+			t.Errorf("%s: no failure", name)
+		}
+		var told []llm.Usage
+		for _, e := range got.events {
+			if e.Type == llm.EventUsage {
+				told = append(told, *e.Usage)
+			}
+		}
+		if diff := cmp.Diff([]llm.Usage{test.want}, told); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestPicturesOfTheModel(t *testing.T) {
 	t.Parallel()
 	s := fakellm.Start(t, parts("STOP", `{"inlineData":{"mimeType":"image/png","data":"c2tldGNo"},"thought":true}`, `{"inlineData":{"mimeType":"image/png","data":"ZGF0YQ=="},"thoughtSignature":"c2ln"},{"inlineData":{"mimeType":"image/png","data":"!"}}`))
