@@ -126,7 +126,9 @@ func (f *fault) class() llm.Class {
 	switch {
 	case f.says("billing_disabled", "enable billing", "billing account", "prepayment credits", "requires billing"):
 		return llm.ClassBilling
-	case f.says("api_key", "api key", "consumer_suspended", "service_disabled"), f.kind == "UNAUTHENTICATED", f.kind == "PERMISSION_DENIED":
+	// A field of a tool's schema may be called api_key: only the reason counts.
+	case strings.HasPrefix(f.reason, "API_KEY_"), f.says("api key", "consumer_suspended", "service_disabled"),
+		f.kind == "UNAUTHENTICATED", f.kind == "PERMISSION_DENIED":
 		return llm.ClassAuth
 	case f.kind == "RESOURCE_EXHAUSTED", f.status == http.StatusTooManyRequests, f.code == http.StatusTooManyRequests:
 		return f.exhausted()

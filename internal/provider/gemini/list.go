@@ -90,8 +90,8 @@ func (m *Model) get(ctx context.Context, path string, v any) error {
 	if err != nil {
 		return provider.Unreachable(err, m.secrets...)
 	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return provider.Failure(&provider.Foreign{Vendor: "Gemini's", Body: body}, m.secrets...)
+	if json.Unmarshal(body, v) != nil {
+		return provider.Failure(&provider.Foreign{Vendor: whose, Body: body}, m.secrets...)
 	}
 	return nil
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
+// whose format an answer has to have.
+const whose = "Gemini's"
+
 // read yields the events of an answer.
 func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(llm.Event, error) bool) error {
 	in := wire.NewEvents(resp.Body, watch.Heard)
@@ -86,7 +89,7 @@ func readWhole(in *wire.Events, t llm.Target, yield func(llm.Event, error) bool)
 	case !s.OK():
 		return provider.ErrDead
 	case !r.begun && r.blocked == "":
-		return &provider.Foreign{Vendor: "Gemini's", Body: body}
+		return &provider.Foreign{Vendor: whose, Body: body}
 	}
 	return r.end(t, yield)
 }
@@ -97,7 +100,7 @@ func readForeign(in *wire.Events) error {
 	if err != nil {
 		return err
 	}
-	return &provider.Foreign{Vendor: "Gemini's", Body: body}
+	return &provider.Foreign{Vendor: whose, Body: body}
 }
 
 // reply puts a streamed answer together. Each chunk has parts of the answer as
@@ -307,7 +310,8 @@ func (r *reply) part(s *wire.Scan) {
 			r.inline(wire.NewScan(data), signed)
 		}
 	case len(code) > 0, len(output) > 0:
-		r.ran(append(code, output...))
+		r.ran(code)
+		r.ran(output)
 	case thought:
 		r.say(llm.KindReasoning, text, signed)
 	default:
