@@ -257,6 +257,7 @@ func (e *encoder) assistant(parts, results []llm.Part) {
 		return
 	}
 	var calls []call
+	var made []llm.Part
 	for _, p := range parts {
 		k := keptOf(p)
 		if e.form.bare {
@@ -277,10 +278,15 @@ func (e *encoder) assistant(parts, results []llm.Part) {
 				e.close(k.signature)
 			}
 		case llm.KindMedia:
-			if k.signature != "" && e.shows(p.Media) {
+			switch {
+			case p.Media == nil:
+			case k.signature != "" && e.shows(p.Media):
 				e.part(roleModel)
 				e.media(p.Media)
 				e.close(k.signature)
+			default: // not signed: of another vendor, or of an older model
+				e.text(roleModel, wire.MadeNote(p.Media))
+				made = append(made, p)
 			}
 		case llm.KindCall:
 			if p.Call != nil {
@@ -300,6 +306,10 @@ func (e *encoder) assistant(parts, results []llm.Part) {
 			}
 		}
 	}
+	if made = wire.Made(made, e.shows); len(made) > 0 {
+		e.text(roleUser, wire.MadeBefore)
+		e.pictures(made)
+	}
 }
 
 // says reports whether a reply holds anything but thoughts, which make no
@@ -308,7 +318,7 @@ func (e *encoder) says(parts []llm.Part) bool {
 	for _, p := range parts {
 		switch {
 		case p.Kind == llm.KindText && !blank(p.Text), p.Kind == llm.KindCall && p.Call != nil,
-			p.Kind == llm.KindMedia && e.shows(p.Media) && !e.form.bare && keptOf(p).signature != "":
+			p.Kind == llm.KindMedia && p.Media != nil:
 			return true
 		}
 	}

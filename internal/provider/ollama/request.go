@@ -183,7 +183,7 @@ const maxID = 64
 // assistant writes a reply and, when it has calls, exactly one result for each
 // of them. at is its place in the transcript.
 func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
-	words := msg.Text()
+	words := wire.ReplyText(msg.Parts)
 	calls := 0
 	for _, p := range msg.Parts {
 		if p.Kind != llm.KindCall || p.Call == nil {
@@ -205,6 +205,9 @@ func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
 		e.results(msg, at, results)
 	case !blank(words): // an empty reply tells a model nothing
 		e.plain("assistant", words)
+	}
+	if made := wire.Made(msg.Parts, e.shows); len(made) > 0 {
+		e.user(wire.MadeBefore, made)
 	}
 }
 

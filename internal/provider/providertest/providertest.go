@@ -69,6 +69,7 @@ func Run(t *testing.T, v Vendor) {
 		{"leaving", leaving},
 		{"connections", connections},
 		{"prefixes", prefixes},
+		{"pictures that a model made", made},
 		{"transcripts", transcripts},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -194,4 +195,30 @@ func result(t *rapid.T, id, name string) llm.Part {
 		r.Content = append(r.Content, llm.Part{Kind: llm.KindMedia, Media: m})
 	}
 	return llm.Part{Kind: llm.KindResult, Result: r}
+}
+
+// made holds that an image which another vendor's model made is not lost: a
+// line says that it was there, and who takes images is shown it again.
+func made(t *testing.T, v Vendor) {
+	s := fakellm.StartScript(t, fakellm.Script{Loop: true, Answers: []fakellm.Answer{fakellm.Text("Done.")}})
+	m := v.at(s, provider.Limits{})
+	picture := llm.Part{Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Name: "cat.png", Data: []byte("a picture of a cat")}}
+	for _, images := range []bool{true, false} {
+		for _, parts := range [][]llm.Part{{picture}, {llm.Text("Here."), picture}} {
+			req := v.request()
+			req.Target.Images = images
+			req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: parts}, llm.UserMessage("Make it blue."))
+			if got := ask(t.Context(), m, req); got.err != nil {
+				t.Fatal(got.err)
+			}
+			all := s.Requests()
+			body := all[len(all)-1].Body
+			if !bytes.Contains(body, []byte("You made: cat.png")) {
+				t.Errorf("nothing tells of the picture: %s", body)
+			}
+			if shown := bytes.Contains(body, []byte(base64.StdEncoding.EncodeToString(picture.Media.Data))); shown != images {
+				t.Errorf("the picture is there: %v, want %v: %s", shown, images, body)
+			}
+		}
+	}
 }

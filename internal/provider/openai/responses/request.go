@@ -279,6 +279,10 @@ func (e *encoder) assistant(parts []llm.Part, at int, results []llm.Part) {
 				e.words(words, phaseOf(p, e.form.Vendor))
 				said = true
 			}
+		case llm.KindMedia:
+			if p.Media != nil {
+				e.words(wire.MadeNote(p.Media), "")
+			}
 		case llm.KindReasoning:
 			if t, ok := thoughtOf(p, e.form.Vendor); ok && e.form.Sealed && !e.form.Bare {
 				e.thoughts = append(e.thoughts, t)
@@ -295,6 +299,9 @@ func (e *encoder) assistant(parts []llm.Part, at int, results []llm.Part) {
 			e.result(e.open[n], wire.ResultOf(results, p.Call.ID, n))
 			n++
 		}
+	}
+	if made := wire.Made(parts, e.shows); len(made) > 0 {
+		e.user(append([]llm.Part{llm.Text(wire.MadeBefore)}, made...))
 	}
 }
 
