@@ -319,8 +319,12 @@ func (c *anthropicCheck) result(b anthropicContent) error {
 		return fmt.Errorf("the result of %s is empty", b.ToolUseID)
 	}
 	for _, raw := range b.Content {
-		if _, err := c.block(raw, "result"); err != nil {
+		kind, err := c.block(raw, "result")
+		switch {
+		case err != nil:
 			return fmt.Errorf("the result of %s: %w", b.ToolUseID, err)
+		case b.IsError && kind != "text":
+			return fmt.Errorf("the result of %s: all content must be type `text` if `is_error` is true", b.ToolUseID)
 		}
 	}
 	return nil

@@ -169,6 +169,11 @@ func TestCheckMessages(t *testing.T) {
 		{"a result twice", tools(user(text), model(useA), user(resultA, resultA)), "no call waits for"},
 		{"a result behind words", tools(user(text), model(useA), user(text, resultA)), "no result for call a"},
 		{"a result behind another's words", tools(user(text), model(useA, useB), user(resultA, text, resultB)), "no result for call b"},
+		{
+			"a failure with an image",
+			tools(user(text), model(useA), user(`{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}}]}`)),
+			"all content must be type `text`",
+		},
 		{"an empty result", tools(user(text), model(useA), user(`{"type":"tool_result","tool_use_id":"a","content":[]}`)), "result of a is empty"},
 		{"a result of nothing", tools(user(text), model(useA), user(strings.Replace(resultA, `"text":"1"`, `"text":""`, 1))), "text is empty"},
 		{"calls without tools", with("", user(text), model(useA), user(resultA)), "no tools are defined"},

@@ -238,10 +238,13 @@ func (e *encoder) user(parts []llm.Part) {
 	}
 }
 
+// sends reports whether p is an image or a file that goes along.
+func (e *encoder) sends(p llm.Part) bool { return p.Kind == llm.KindMedia && e.shows(p.Media) }
+
 // blocks writes the images and files among parts as a person's.
 func (e *encoder) blocks(parts []llm.Part) {
 	for _, p := range parts {
-		if p.Kind == llm.KindMedia && e.shows(p.Media) {
+		if e.sends(p) {
 			e.block(llm.User)
 			e.media(p.Media)
 			e.closeBlock()
@@ -291,8 +294,16 @@ func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
 			}
 		}
 	}
+	var failed []llm.Part // images and files of failures
 	for _, c := range calls {
 		e.result(c)
+		if c.result != nil && c.result.IsError {
+			failed = append(failed, c.result.Content...)
+		}
+	}
+	if slices.ContainsFunc(failed, e.sends) {
+		e.text(llm.User, imagesOfFailures)
+		e.blocks(failed)
 	}
 	if made := wire.Made(msg.Parts, e.shows); len(made) > 0 {
 		e.text(llm.User, wire.MadeBefore)
@@ -335,7 +346,12 @@ func (e *encoder) call(id string, c *llm.ToolCall) {
 	e.closeBlock()
 }
 
-// result writes the result of a call, with its images inside.
+// imagesOfFailures stands before what the results of failed calls brought along:
+// the API takes nothing but text in them ("all content must be type `text` if
+// `is_error` is true").
+const imagesOfFailures = "Images from the failed calls above:"
+
+// result writes the result of a call, with its images inside unless it failed.
 func (e *encoder) result(c call) {
 	e.block(llm.User)
 	e.b = append(e.b, `{"type":"tool_result","tool_use_id":`...)
@@ -346,9 +362,9 @@ func (e *encoder) result(c call) {
 	e.b = append(e.b, `,"content":[`...)
 	e.textPart(wire.ResultText(c.result, e.shows, false))
 	e.b = append(e.b, '}')
-	if c.result != nil {
+	if c.result != nil && !c.result.IsError {
 		for _, p := range c.result.Content {
-			if p.Kind == llm.KindMedia && e.shows(p.Media) {
+			if e.sends(p) {
 				e.b = append(e.b, ',')
 				e.media(p.Media)
 				e.b = append(e.b, '}')

@@ -413,3 +413,17 @@ func TestTranscriptsAreAlwaysValid(t *testing.T) {
 		}
 	})
 }
+
+// A result that is a failure holds text only; what came with it isn't lost.
+func TestImagesOfFailuresFollow(t *testing.T) {
+	t.Parallel()
+	r := result("a", "It broke.", true)
+	r.Result.Content = append(r.Result.Content, llm.Part{Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Data: []byte("x")}})
+	req := llm.Request{Target: llm.Target{Model: "claude-sonnet-5-5", Images: true}, Messages: []llm.Message{
+		user(llm.Text("Look.")), assistant(use("a", "look", "{}")), results(r),
+	}}
+	const want = `"content":[{"type":"text","text":"It broke."}]},{"type":"text","text":"Images from the failed calls above:"},{"type":"image",`
+	if body := encoded(t, req, 0); !strings.Contains(string(body), want) {
+		t.Errorf("%s", body)
+	}
+}
