@@ -7,7 +7,8 @@ import (
 )
 
 // Next passes a request on, in what the official clients of several vendors
-// call middleware. [Private], [ShortErrors] and [InOnePiece] are such.
+// call middleware. [Private], [ShortErrors], [ShortLists] and
+// [InOnePiece] are such.
 type Next = func(*http.Request) (*http.Response, error)
 
 // Private takes out what a client tells of the machine and the compiler, which a
@@ -29,12 +30,28 @@ const MaxErrorBody = 64 << 10
 func ShortErrors(r *http.Request, next Next) (*http.Response, error) {
 	resp, err := next(r)
 	if err == nil && resp.StatusCode >= 400 {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, MaxErrorBody), resp.Body}
+		shorten(resp, MaxErrorBody)
 	}
 	return resp, err
+}
+
+// maxList bounds, in bytes, what is read of a list of models.
+const maxList = 16 << 20
+
+// ShortLists bounds the body of a list of models, which a client reads whole.
+func ShortLists(r *http.Request, next Next) (*http.Response, error) {
+	resp, err := next(r)
+	if err == nil {
+		shorten(resp, maxList)
+	}
+	return resp, err
+}
+
+func shorten(resp *http.Response, most int64) {
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, most), resp.Body}
 }
 
 // InOnePiece takes the body out of the wrapper that a client puts around it.

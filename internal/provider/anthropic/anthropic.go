@@ -20,7 +20,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -213,9 +212,11 @@ const maxListed = 1000
 
 // List implements [provider.Lister].
 func (m *Model) List(ctx context.Context) ([]string, error) {
-	page, err := m.client.Models.List(ctx, anthropic.ModelListParams{Limit: anthropic.Int(maxListed)})
+	var resp *http.Response
+	page, err := m.client.Models.List(ctx, anthropic.ModelListParams{Limit: anthropic.Int(maxListed)},
+		option.WithResponseInto(&resp), option.WithMiddleware(provider.ShortLists))
 	if err != nil {
-		return nil, m.listFailure(ctx, err)
+		return nil, m.listFailure(ctx, resp, err)
 	}
 	names := make([]string, 0, len(page.Data))
 	for _, d := range page.Data {
@@ -224,18 +225,15 @@ func (m *Model) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (m *Model) listFailure(ctx context.Context, err error) error {
-	var api *anthropic.Error
-	var failed *url.Error
+// listFailure is why there is no list: resp is the answer, nil when none came.
+func (m *Model) listFailure(ctx context.Context, resp *http.Response, err error) error {
 	switch {
-	case errors.As(err, &api):
-		f := readFault([]byte(api.RawJSON()))
-		f.status = api.StatusCode
-		return f.Failure(m.secrets...)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case !errors.As(err, &failed): // it was answered, but with no list
-		return provider.Failure(&provider.Foreign{Vendor: whose})
+	case resp == nil:
+		return provider.Unreachable(err, m.secrets...)
+	case resp.StatusCode >= 400:
+		return answerFault(resp, provider.ErrorText(resp)).Failure(m.secrets...)
 	}
-	return provider.Unreachable(err, m.secrets...)
+	return provider.Failure(&provider.Foreign{Vendor: whose})
 }

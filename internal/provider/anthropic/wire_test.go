@@ -451,6 +451,7 @@ func TestList(t *testing.T) {
 		{200, "<html></html>", (&provider.Foreign{Vendor: whose}).Error(), llm.ClassUnknown},
 		{200, `{"models":`, (&provider.Foreign{Vendor: whose}).Error(), llm.ClassUnknown},
 		{401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, "invalid x-api-key", llm.ClassAuth},
+		{401, "", "Unauthorized", llm.ClassAuth},
 	} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -462,6 +463,18 @@ func TestList(t *testing.T) {
 			t.Errorf("%q: %v", test.body, err)
 		}
 		other.Close()
+	}
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		piece := strings.Repeat(" ", 1<<20)
+		for {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}))
+	defer endless.Close()
+	if _, err := open(t, provider.Settings{BaseURL: endless.URL}).List(t.Context()); !errors.As(err, &e) || e.Class != llm.ClassUnknown {
+		t.Errorf("a list without an end: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

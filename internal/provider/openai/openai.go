@@ -25,7 +25,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -319,25 +318,27 @@ func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) bool {
 
 // List implements [provider.Lister].
 func (m *Model) List(ctx context.Context) ([]string, error) {
-	page, err := m.client.Models.List(ctx)
+	var resp *http.Response
+	page, err := m.client.Models.List(ctx, option.WithResponseInto(&resp), option.WithMiddleware(provider.ShortLists))
 	if err != nil {
-		var api *openai.Error
-		if errors.As(err, &api) {
-			f := &fault{status: api.StatusCode, code: api.Code, kind: api.Type, message: api.Message}
-			return nil, f.Failure(m.secrets...)
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var failed *url.Error
-		if !errors.As(err, &failed) { // it was answered, but with no list
-			return nil, provider.Failure(&provider.Foreign{Vendor: whose})
-		}
-		return nil, provider.Unreachable(err, m.secrets...)
+		return nil, m.listFailure(ctx, resp, err)
 	}
 	names := make([]string, 0, len(page.Data))
 	for _, d := range page.Data {
 		names = append(names, d.ID)
 	}
 	return names, nil
+}
+
+// listFailure is why there is no list: resp is the answer, nil when none came.
+func (m *Model) listFailure(ctx context.Context, resp *http.Response, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case resp == nil:
+		return provider.Unreachable(err, m.secrets...)
+	case resp.StatusCode >= 400:
+		return answerFault(resp, provider.ErrorText(resp)).Failure(m.secrets...)
+	}
+	return provider.Failure(&provider.Foreign{Vendor: whose})
 }

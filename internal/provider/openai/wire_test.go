@@ -464,6 +464,39 @@ func TestList(t *testing.T) {
 		}
 		other.Close()
 	}
+	for _, test := range []struct {
+		status        int
+		body, message string
+		class         llm.Class
+	}{
+		{401, "", "Unauthorized", llm.ClassAuth},
+		{401, `{"error":"bad key"}`, "bad key", llm.ClassAuth},
+		{404, `{"detail":"Not Found"}`, "Not Found; either the model or the address is not known there", llm.ClassNoModel},
+		{429, `{"error":{"message":"slow down"}}`, "slow down", llm.ClassOverloaded},
+		{502, "<html><title>502 Bad Gateway</title></html>", "an HTML page instead of an answer: 502 Bad Gateway", llm.ClassNetwork},
+	} {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			_, _ = io.WriteString(w, test.body)
+		}))
+		_, err := open(t, provider.Settings{BaseURL: other.URL}).List(t.Context())
+		if !errors.As(err, &e) || e.Class != test.class || e.Message != test.message || e.Status != test.status {
+			t.Errorf("%d %q: %v", test.status, test.body, err)
+		}
+		other.Close()
+	}
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		piece := strings.Repeat(" ", 1<<20)
+		for {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}))
+	defer endless.Close()
+	if _, err := open(t, provider.Settings{BaseURL: endless.URL}).List(t.Context()); !errors.As(err, &e) || e.Class != llm.ClassUnknown {
+		t.Errorf("a list without an end: %v", err)
+	}
 }
 
 // The error's cause can be followed to what the connection said.
