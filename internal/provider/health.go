@@ -42,8 +42,8 @@ func (h *health) answered(t llm.Target) {
 }
 
 // failed notes that a request to t, begun at began, failed after all its
-// attempts. A target that failed again right after a cooldown cools down at
-// once and for twice as long.
+// attempts. A target that fails again within the window after a cooldown cools
+// down at once and for twice as long.
 func (h *health) failed(t llm.Target, e *llm.Error, began time.Time) {
 	w := actionFor(e.Class).health
 	if w == harmless {
@@ -57,13 +57,16 @@ func (h *health) failed(t llm.Target, e *llm.Error, began time.Time) {
 		if h.of == nil {
 			h.of = map[string]*trouble{}
 		}
-		h.makeRoom(now)
+		h.makeRoom()
 		tr = &trouble{target: t}
 		h.of[t.String()] = tr
 	}
 	tr.last, tr.lastAt = e.Error(), now
 	if tr.length > 0 && began.Before(tr.since) {
 		return // one of many that were under way when it began to cool down
+	}
+	if now.Sub(tr.until) >= failureWindow {
+		tr.length = 0
 	}
 	tr.failures = append(tr.recent(now), now)
 	if w != atOnce && tr.length == 0 && len(tr.failures) < failureLimit {
@@ -84,7 +87,7 @@ func (tr *trouble) recent(now time.Time) []time.Time {
 }
 
 // makeRoom forgets the target that failed longest ago when there are too many.
-func (h *health) makeRoom(time.Time) {
+func (h *health) makeRoom() {
 	if len(h.of) < maxTroubled {
 		return
 	}

@@ -75,6 +75,43 @@ func TestCooldown(t *testing.T) {
 	})
 }
 
+// A target that nobody asked for long after its cooldown begins anew.
+func TestAnOldCooldownIsForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var h health
+		target := llm.Target{Provider: "a", Model: "m"}
+		fail := func() { h.failed(target, &llm.Error{Class: llm.ClassNetwork}, time.Now()) }
+		for range failureLimit {
+			fail()
+		}
+		time.Sleep(coolFirst + failureWindow)
+		for n := range failureLimit {
+			if until := h.cooling(target); !until.IsZero() {
+				t.Errorf("after %d failures it rests for %s", n, time.Until(until))
+			}
+			fail()
+		}
+		if until := h.cooling(target); !until.Equal(time.Now().Add(coolFirst)) {
+			t.Errorf("it rests for %s, want %s", time.Until(until), coolFirst)
+		}
+	})
+}
+
+// Whoever leaves while a target fails has not seen it answer.
+func TestLeavingIsNoAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(map[string][]step{"a": {fails(llm.ClassNetwork)}})
+		m := w.set.For("a", nil)
+		w.ask(t.Context(), m, "", false)
+		for range m.Stream(t.Context(), "", false, func(t llm.Target) (llm.Request, error) { return llm.Request{Target: t}, nil }) {
+			break
+		}
+		if n := trouble1(w.set, "a/m").Failures; n != 1 {
+			t.Errorf("%d failures are remembered", n)
+		}
+	})
+}
+
 func TestCooldownAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, c := range []llm.Class{llm.ClassAuth, llm.ClassBilling, llm.ClassQuota} {

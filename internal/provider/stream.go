@@ -201,7 +201,7 @@ func (a *asking) ask(c *candidate) error {
 	var e *llm.Error
 	var p *problem
 	switch {
-	case err == nil && a.reply != nil && a.reply.Cached: // which says nothing of the target
+	case err == nil && (a.reply == nil || a.reply.Cached): // whoever watched left, or nobody was asked
 	case err == nil:
 		a.set.health.answered(c.target)
 	case !a.fatal && errors.As(err, &e) && !errors.As(err, &p) && a.ctx.Err() == nil:
