@@ -30,7 +30,8 @@ func (w *work) say(sentence string) {
 // modern writes older forms in those of 2020-12.
 func (w *work) modern() {
 	m := w.m
-	for bound, flag := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
+	for _, k := range [...]struct{ bound, flag string }{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
+		bound, flag := k.bound, k.flag
 		b, ok := m[flag].(bool)
 		if !ok {
 			continue

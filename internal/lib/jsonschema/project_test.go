@@ -163,3 +163,23 @@ func FuzzProject(f *testing.F) {
 		}
 	})
 }
+
+// What was changed is told in one order, whatever that of maps is.
+func TestChangesHaveAnOrder(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","properties":{"n":{"type":"integer","minimum":0,"exclusiveMinimum":true,"maximum":9,"exclusiveMaximum":true}}}`
+	var want []string
+	for range 30 {
+		d := &jsonschema.Dialect{Name: "d", Top: []string{"type", "properties"}, Below: []string{"type", "minimum", "maximum"}}
+		p, err := d.Project([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = p.Changes
+		}
+		if !slices.Equal(want, p.Changes) {
+			t.Fatalf("first %q, now %q", want, p.Changes)
+		}
+	}
+}
