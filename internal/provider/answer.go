@@ -33,8 +33,14 @@ var (
 	ErrHuge = fmt.Errorf("the answer has more than %d MiB", MaxReply>>20)
 )
 
-// MaxReply bounds, in bytes, what one reply may hold in all.
-const MaxReply = 64 << 20
+const (
+	// MaxReply bounds, in bytes, what one reply may hold in all.
+	MaxReply = 64 << 20
+	// PartSize is what each part of a reply counts for beside its words, so that
+	// its number is bounded as well: to find the part that a piece belongs to
+	// takes the longer the more there are.
+	PartSize = 8 << 10
+)
 
 // Foreign is an answer in no format of the vendor called name.
 type Foreign struct {

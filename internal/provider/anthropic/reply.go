@@ -163,6 +163,9 @@ func (r *reply) contents(s *wire.Scan) {
 	for first := true; s.More(']', &first); {
 		index := int64(len(r.blocks))
 		r.begin(index, s.Raw())
+		if r.size > provider.MaxReply {
+			return // which is told behind the piece
+		}
 		if b := r.find(index); b != nil {
 			b.closed = true
 		}
@@ -227,6 +230,7 @@ func (r *reply) add(b *block) {
 		r.calls++
 	}
 	r.blocks = append(r.blocks, b)
+	r.size += provider.PartSize
 	r.changed = b
 }
 

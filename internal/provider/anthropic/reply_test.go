@@ -59,11 +59,15 @@ func TestMalformedPieces(t *testing.T) {
 // A reply is bounded whatever its pieces are.
 func TestHugeReplies(t *testing.T) {
 	t.Parallel()
-	r := &reply{size: provider.MaxReply - 2}
+	r := &reply{size: provider.MaxReply - provider.PartSize - 2}
 	if err := r.event([]byte(`{"type":"content_block_delta","delta":{"text":"ab"}}`)); err != nil {
 		t.Error(err)
 	}
 	if err := r.event([]byte(`{"type":"content_block_delta","delta":{"text":"c"}}`)); !errors.Is(err, provider.ErrHuge) {
+		t.Error(err)
+	}
+	many := `{"type":"message","content":[` + strings.Repeat(`{"type":"text","text":"a"},`, 100_000) + `{}],"stop_reason":"end_turn"}`
+	if err := (&reply{}).event([]byte(many)); !errors.Is(err, provider.ErrHuge) {
 		t.Error(err)
 	}
 	if e := provider.Failure(provider.ErrHuge); e.Class != llm.ClassUnknown {

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -47,5 +48,14 @@ func TestNoPartOfAnAnswerPassesForAllOfIt(t *testing.T) {
 		if err != nil || got.Message.Text() != "Hello 界" || cmp.Diff(want, got.Message.Calls()) != "" {
 			t.Errorf("%d bytes: %+v, %v", i, got, err)
 		}
+	}
+}
+
+// A reply is bounded in the number of its calls, too.
+func TestTooManyCalls(t *testing.T) {
+	t.Parallel()
+	many := `{"candidates":[{"content":{"parts":[` + strings.Repeat(`{"functionCall":{}},`, 100_000) + `{}]},"finishReason":"STOP"}]}`
+	if err := (&reply{}).chunk([]byte(many)); !errors.Is(err, provider.ErrHuge) {
+		t.Error(err)
 	}
 }

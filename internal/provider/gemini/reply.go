@@ -187,7 +187,15 @@ func (r *reply) chunk(data []byte) error {
 		return readFault(data)
 	}
 	r.candidates(wire.NewScan(candidates))
+	if r.size > provider.MaxReply {
+		return provider.ErrHuge
+	}
 	return nil
+}
+
+func (r *reply) add(b *block) {
+	r.blocks = append(r.blocks, b)
+	r.size += provider.PartSize
 }
 
 // once keeps the first value that is not empty.
@@ -269,7 +277,9 @@ func (r *reply) content(s *wire.Scan) {
 			continue
 		}
 		for first := true; s.More(']', &first); {
-			r.part(s)
+			if r.part(s); r.size > provider.MaxReply {
+				return // which is told behind the chunk
+			}
 		}
 	}
 }
@@ -330,7 +340,7 @@ func (r *reply) say(kind llm.Kind, text []byte, signature string) {
 	}
 	if b == nil || b.kind != kind || b.signature != "" {
 		b = &block{kind: kind, signature: signature}
-		r.blocks = append(r.blocks, b)
+		r.add(b)
 	}
 	b.text.Add(text)
 }
@@ -358,7 +368,7 @@ func (r *reply) call(s *wire.Scan, signature string) {
 		}
 	}
 	r.calls++
-	r.blocks = append(r.blocks, b)
+	r.add(b)
 }
 
 // inline reads an image or a file that the model made.
@@ -382,7 +392,7 @@ func (r *reply) inline(s *wire.Scan, signature string) {
 		}
 	}
 	if len(m.Data) > 0 && m.MIME != "" {
-		r.blocks = append(r.blocks, &block{kind: llm.KindMedia, media: m, signature: signature})
+		r.add(&block{kind: llm.KindMedia, media: m, signature: signature})
 	}
 }
 

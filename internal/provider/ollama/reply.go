@@ -160,7 +160,7 @@ func (r *reply) toolCall(s *wire.Scan) {
 	if !called || !s.OK() {
 		return
 	}
-	r.size += len(id) + len(name) + len(arguments)
+	r.size += provider.PartSize + len(id) + len(name) + len(arguments)
 	c := &llm.ToolCall{ID: valid(id), Name: valid(bytes.TrimSpace(name)), Arguments: valid(arguments)}
 	if c.Arguments == "" {
 		c.Arguments = "{}" // a tool without parameters

@@ -61,6 +61,10 @@ func TestTooMuch(t *testing.T) {
 	if err := r.line([]byte(lnHel)); !errors.Is(err, provider.ErrHuge) {
 		t.Error(err)
 	}
+	many := `{"message":{"tool_calls":[` + strings.Repeat(`{"function":{}},`, 100_000) + `{}]},"done":true}`
+	if err := (&reply{}).line([]byte(many)); !errors.Is(err, provider.ErrHuge) {
+		t.Error(err)
+	}
 }
 
 // Whatever comes, nothing panics, text stays UTF-8, what was told as it came is

@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -46,5 +48,20 @@ func TestNoPartOfAnAnswerPassesForAllOfIt(t *testing.T) {
 		if err != nil || got.Message.Text() != "Hello 界" || cmp.Diff(want, got.Message.Calls()) != "" {
 			t.Errorf("%d bytes: %+v, %v", i, got, err)
 		}
+	}
+}
+
+// A reply is bounded in the number of its calls, too: each is looked for among
+// all that came before.
+func TestTooManyCalls(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	many.WriteString(`{"choices":[{"delta":{"tool_calls":[`)
+	for i := range 100_000 {
+		fmt.Fprintf(&many, `{"index":%d,"function":{"name":"a"}},`, i)
+	}
+	many.WriteString(`{}]}}]}`)
+	if err := (&reply{}).chunk([]byte(many.String())); !errors.Is(err, provider.ErrHuge) {
+		t.Error(err)
 	}
 }

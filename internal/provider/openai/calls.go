@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/llm/wire"
+	"github.com/goclaw/goclaw/internal/provider"
 )
 
 // call is one tool call of a reply.
@@ -102,6 +103,9 @@ func (r *reply) arguments(s *wire.Scan, d *delta) {
 
 // call gives d to the call to which it belongs, or begins one.
 func (r *reply) call(d delta) {
+	if r.size > provider.MaxReply {
+		return // which is told behind the piece
+	}
 	d.name = bytes.TrimSpace(d.name)
 	if len(d.id) == 0 && len(d.name) == 0 && len(d.args) == 0 {
 		return
@@ -112,6 +116,7 @@ func (r *reply) call(d delta) {
 	}
 	if at < 0 || r.begins(r.calls[at], d) {
 		at = len(r.calls)
+		r.size += provider.PartSize
 		r.calls = append(r.calls, &call{index: d.index, indexed: d.indexed, chunk: r.chunks})
 	}
 	r.size += len(d.id) + len(d.name) + len(d.args)

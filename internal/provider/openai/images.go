@@ -11,6 +11,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/llm/wire"
+	"github.com/goclaw/goclaw/internal/provider"
 )
 
 // madeImage is an image that a model made, as OpenRouter and servers after its
@@ -56,9 +57,13 @@ func imageOf(url string) ([]byte, bool) {
 // addImage takes in an image, once: some servers send what is there so far with
 // each delta.
 func (r *reply) addImage(data []byte) {
+	if r.size > provider.MaxReply {
+		return // which is told behind the piece
+	}
 	if slices.ContainsFunc(r.images, func(p llm.Part) bool { return bytes.Equal(p.Media.Data, data) }) {
 		return
 	}
+	r.size += provider.PartSize
 	kind := http.DetectContentType(data)
 	name := fmt.Sprintf("image-%d.%s", len(r.images)+1, strings.TrimPrefix(kind, "image/"))
 	r.images = append(r.images, llm.Part{Kind: llm.KindMedia, Media: &llm.Media{MIME: kind, Name: name, Data: data}})

@@ -269,6 +269,7 @@ func (r *reply) begin(kind string, p place) *item {
 		r.calls++
 	}
 	r.items = append(r.items, it)
+	r.size += provider.PartSize
 	return it
 }
 
@@ -483,6 +484,9 @@ func (r *reply) end(raw []byte, status string) error {
 	for i, o := range items {
 		if err := r.item(o, place{index: int64(i), indexed: true}, ends); err != nil {
 			return err
+		}
+		if r.size > provider.MaxReply {
+			return provider.ErrHuge
 		}
 	}
 	r.ended, r.finish = true, r.reason(status, why)

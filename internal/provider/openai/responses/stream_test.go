@@ -229,3 +229,13 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// A reply is bounded in the number of its items, too.
+func TestTooManyItems(t *testing.T) {
+	t.Parallel()
+	item := `{"type":"function_call","call_id":"c","name":"a"}`
+	got := read(t, `{"object":"response","status":"completed","output":[`+strings.Repeat(item+",", 100_000)+item+`]}`)
+	if !errors.Is(got.err, provider.ErrHuge) {
+		t.Error(got.err)
+	}
+}
