@@ -10,6 +10,10 @@ type Lessons[T ~uint16 | ~uint32] struct {
 	byModel map[string]T
 }
 
+// maxLessons bounds of how many models something is kept: names can come from
+// outside.
+const maxLessons = 1000
+
 // Of is what was learned of model.
 func (l *Lessons[T]) Of(model string) T {
 	l.mu.RLock()
@@ -27,7 +31,7 @@ func (l *Lessons[T]) Learn(model string, known, lesson T) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byModel == nil {
+	if l.byModel == nil || len(l.byModel) >= maxLessons && l.byModel[model] == 0 {
 		l.byModel = map[string]T{}
 	}
 	l.byModel[model] |= lesson

@@ -294,6 +294,17 @@ func TestLessons(t *testing.T) {
 	}
 }
 
+func TestLessonsAreBounded(t *testing.T) {
+	t.Parallel()
+	var l Lessons[uint16]
+	for i := range 2 * maxLessons {
+		l.Learn(fmt.Sprint(i), 0, 1)
+	}
+	if n := len(l.byModel); n > maxLessons {
+		t.Errorf("%d models are remembered", n)
+	}
+}
+
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
