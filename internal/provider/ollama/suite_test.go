@@ -18,7 +18,7 @@ func TestScenarios(t *testing.T) {
 	providertest.Run(t, providertest.Vendor{
 		Wire: vendor, Type: "ollama", Model: "qwen3", Path: "/v1",
 		Open:    func(s provider.Settings, c *http.Client) llm.Model { return newModel(s, c) },
-		Without: []string{providertest.Filter},
+		Without: []string{providertest.Filter, providertest.Shares},
 		Tail:    len(`]}`),
 		Times: []providertest.Time{
 			{

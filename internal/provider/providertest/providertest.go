@@ -34,8 +34,9 @@ type Vendor struct {
 	// Path is what an address is configured with behind its host.
 	Path string
 
-	// Without are the faults that the vendor has no words for, and [Filter] when it
-	// has none for an answer that it withholds.
+	// Without are the faults that the vendor has no words for, [Filter] when it
+	// has none for an answer that it withholds, and [Shares] when it doesn't say
+	// how many tokens of a call were cached and how many reasoning.
 	Without []string
 	// Unmarked takes marks that wander out of a request, such as those of a
 	// cache; nil when there are none.
@@ -47,8 +48,10 @@ type Vendor struct {
 	Times []Time
 }
 
-// Filter is an answer that was withheld.
-const Filter = "filter"
+const (
+	Filter = "filter" // an answer that was withheld
+	Shares = "shares" // of tokens
+)
 
 // Run runs all scenarios.
 func Run(t *testing.T, v Vendor) {
