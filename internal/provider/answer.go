@@ -121,7 +121,7 @@ func Failure(err error, secrets ...string) *llm.Error {
 // ErrorText is the body of an answer that is an error, as far as it could be
 // read. Official clients have read it and put it back.
 func ErrorText(resp *http.Response) []byte {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxErrorBody))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil {
 		return nil // the status says the most of it
 	}
@@ -132,5 +132,5 @@ func ErrorText(resp *http.Response) []byte {
 // call can use the same connection; one that doesn't end soon is closed.
 func (w *Watch) Finish(body io.Reader) {
 	w.Hurry(Drain)
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, MaxErrorBody)) // else it is closed
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxErrorBody)) // else it is closed
 }

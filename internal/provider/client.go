@@ -23,14 +23,14 @@ func Private(r *http.Request, next Next) (*http.Response, error) {
 	return next(r)
 }
 
-// MaxErrorBody bounds, in bytes, what is read of an answer that is an error.
-const MaxErrorBody = 64 << 10
+// maxErrorBody bounds, in bytes, what is read of an answer that is an error.
+const maxErrorBody = 64 << 10
 
 // ShortErrors bounds the body of an error, which a client reads whole.
 func ShortErrors(r *http.Request, next Next) (*http.Response, error) {
 	resp, err := next(r)
 	if err == nil && resp.StatusCode >= 400 {
-		shorten(resp, MaxErrorBody)
+		shorten(resp, maxErrorBody)
 	}
 	return resp, err
 }

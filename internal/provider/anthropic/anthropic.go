@@ -15,6 +15,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -183,7 +184,7 @@ func readDocument(in *wire.Events, t llm.Target, yield func(llm.Event, error) bo
 	if err != nil {
 		return err
 	}
-	body = []byte(strings.TrimPrefix(string(body), string(wire.ByteOrderMark)))
+	body = bytes.TrimPrefix(body, wire.ByteOrderMark)
 	r := &reply{}
 	switch err := r.event(body); {
 	case errors.Is(err, provider.ErrMalformed):

@@ -65,10 +65,10 @@ func encode(req *llm.Request, f form) []byte {
 }
 
 // shows tells which media go along, of those that the target takes: GIF images
-// the API doesn't document.
+// the API doesn't document, and a file may be larger than what has room in all.
 func shows(t llm.Target) wire.Shown {
 	takes := wire.Takes(t)
-	return func(m *llm.Media) bool { return takes(m) && m.MIME != "image/gif" }
+	return func(m *llm.Media) bool { return takes(m) && m.MIME != "image/gif" && len(m.Data) <= room.Bytes }
 }
 
 // room is what goes along of images and files: a request with its inline data may

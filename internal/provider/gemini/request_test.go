@@ -300,3 +300,15 @@ func TestTranscriptsAreAlwaysValid(t *testing.T) {
 		}
 	})
 }
+
+// A file that is larger than all that has room was never shown: nothing says
+// that newer ones took its place.
+func TestAFileThatNeverHasRoom(t *testing.T) {
+	t.Parallel()
+	big := media("application/pdf", "big.pdf")
+	big.Media.Data = make([]byte, llm.MaxFile)
+	req := llm.Request{Target: llm.Target{Model: "gemini-3.8-flash", Files: true}, Messages: []llm.Message{user(llm.Text("Read it."), big)}}
+	if body := string(encoded(req, 0)); !strings.Contains(body, "This model can't see what is in it.") || strings.Contains(body, "newer images") {
+		t.Errorf("%.400s", body)
+	}
+}
