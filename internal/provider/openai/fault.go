@@ -134,6 +134,8 @@ func (f *fault) class() llm.Class {
 		return llm.ClassBilling
 	case f.says("invalid_api_key", "incorrect api key", "invalid api key", "authentication_error", "authentication fails"):
 		return llm.ClassAuth
+	case f.status == http.StatusRequestEntityTooLarge: // Groq calls that a rate limit, which no waiting helps
+		return llm.ClassTooLong
 	case known != llm.ClassOverloaded && f.says("context_length_exceeded", "maximum context length", "context window",
 		"context length", "context size", "prompt is too long", "too many tokens", "exceed_context_size", "input is too long", "input tokens exceed",
 		"maximum prompt length", "exceeded model token limit", "prompt exceeds max length", "input token count"):
