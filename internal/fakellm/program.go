@@ -64,7 +64,7 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	case *tool != "" && flags.NArg() == 0:
 		handler = Quick(Call{Name: *tool, Args: json.RawMessage(*callArgs)}, *text)
 	case *tool == "" && flags.NArg() == 1:
-		script, err := ReadScript(flags.Arg(0))
+		script, err := readScript(flags.Arg(0))
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func startCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 2 {
 		variable = args[1]
 	}
-	script, err := ParseScript([]byte(ts.ReadFile(args[0])))
+	script, err := parseScript([]byte(ts.ReadFile(args[0])))
 	ts.Check(err)
 	s := New(script)
 	s.record = recorder(ts.MkAbs("requests"))

@@ -131,17 +131,17 @@ func Use(name, args string) Call { return Call{Name: name, Args: json.RawMessage
 // Fail answers with an HTTP status and a body.
 func Fail(status int, body string) Answer { return Answer{Status: status, Body: body} }
 
-// ReadScript reads a script from a file.
-func ReadScript(name string) (Script, error) {
+// readScript reads a script from a file.
+func readScript(name string) (Script, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return Script{}, fmt.Errorf("read script: %w", err)
 	}
-	return ParseScript(data)
+	return parseScript(data)
 }
 
-// ParseScript reads a script from JSON. Unknown fields are errors.
-func ParseScript(data []byte) (Script, error) {
+// parseScript reads a script from JSON. Unknown fields are errors.
+func parseScript(data []byte) (Script, error) {
 	var s Script
 	if err := strict(data, &s); err != nil {
 		return Script{}, fmt.Errorf("parse script: %w", err)

@@ -151,7 +151,7 @@ func TestQuick(t *testing.T) {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	s, err := ParseScript([]byte(`{"answers":[{"calls":[{"name":"calc","args":{"e": 1}},{"name":"calc","args_text":"{'e'"}],"usage":{"input":5}},{"raw":["data: x\n\n"],"raw_bytes":["/w=="]}],"loop":true}`))
+	s, err := parseScript([]byte(`{"answers":[{"calls":[{"name":"calc","args":{"e": 1}},{"name":"calc","args_text":"{'e'"}],"usage":{"input":5}},{"raw":["data: x\n\n"],"raw_bytes":["/w=="]}],"loop":true}`))
 	if err != nil || len(s.Answers) != 2 || s.Answers[0].Calls[0].arguments() != `{"e": 1}` || s.Answers[0].Calls[1].arguments() != `{'e'` || string(s.Answers[1].RawBytes[0]) != "\xff" {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -162,7 +162,7 @@ func TestScripts(t *testing.T) {
 		`{"answers":[{},{"finish":"x"}]}`: "answer 2: finish is",
 		``:                                "EOF",
 	} {
-		if _, err := ParseScript([]byte(script)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseScript([]byte(script)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
 		}
 	}

@@ -29,11 +29,11 @@ import (
 // two fields of one name and a tag that doesn't fit are errors that name the
 // field. Unknown fields are not allowed by the schema.
 func For[T any]() (json.RawMessage, error) {
-	return ForType(reflect.TypeFor[T]())
+	return forType(reflect.TypeFor[T]())
 }
 
-// ForType is [For] for a type known at run time only.
-func ForType(t reflect.Type) (json.RawMessage, error) {
+// forType is [For] for a type known at run time only.
+func forType(t reflect.Type) (json.RawMessage, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("infer schema of %s: the input of a tool is a struct", t)
 	}

@@ -66,7 +66,7 @@ func TestForGivesCanonicalSchema(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for range 3 { // the same bytes each time
-			got, err := ForType(tt.of)
+			got, err := forType(tt.of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestForRefuses(t *testing.T) {
 		}](), "tag max"},
 	}
 	for _, tt := range tests {
-		if got, err := ForType(tt.of); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if got, err := forType(tt.of); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %s, error %v, want %q", tt.of, got, err, tt.want)
 		}
 	}

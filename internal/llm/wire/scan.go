@@ -32,8 +32,8 @@ func NewStrictScan(b []byte) *Scan { return &Scan{b: b, strict: true} }
 // Offset is how many bytes have been read.
 func (s *Scan) Offset() int { return s.i }
 
-// MaxDepth bounds how deep values may be nested.
-const MaxDepth = 500
+// maxDepth bounds how deep values may be nested.
+const maxDepth = 500
 
 // OK reports whether there was no fault.
 func (s *Scan) OK() bool { return !s.bad }
@@ -273,7 +273,7 @@ func (s *Scan) Raw() []byte {
 func (s *Scan) Skip() { s.skipNested(0) }
 
 func (s *Scan) skipNested(depth int) {
-	if depth > MaxDepth {
+	if depth > maxDepth {
 		s.fail()
 		return
 	}

@@ -81,7 +81,7 @@ func FuzzScan(f *testing.F) {
 		s.Skip()
 		passes := s.End()
 		valid := json.Valid(data)
-		if valid && !passes && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) < MaxDepth {
+		if valid && !passes && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) < maxDepth {
 			t.Fatalf("valid JSON was refused: %q", data)
 		}
 		if passes && !valid && !bytes.ContainsFunc(data, func(r rune) bool { return r < ' ' }) {
