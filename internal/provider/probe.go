@@ -76,9 +76,12 @@ func (e *entry) ask(ctx context.Context, m llm.Model, t llm.Target) llm.Target {
 	if !ok || time.Now().Before(e.said.recall(t.Model).until) {
 		return t
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	within, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
-	found, err := p.Probe(ctx, t.Model)
+	found, err := p.Probe(within, t.Model)
+	if err != nil && ctx.Err() != nil {
+		return t // which says nothing of the server
+	}
 	s := said{Abilities: found, until: time.Now().Add(probeHolds)}
 	if err != nil {
 		s = e.said.recall(t.Model)

@@ -206,3 +206,23 @@ func TestManyModels(t *testing.T) {
 		}
 	}
 }
+
+// Whoever stops a call while the server is asked about its model keeps nobody
+// else from asking.
+func TestAStoppedQuestionIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &probed{says: func(ctx context.Context) (Abilities, error) {
+		cancel()
+		return Abilities{Known: true, Images: true}, ctx.Err()
+	}}
+	s := p.set(Settings{})
+	for _, err := range s.For("mine", nil).Stream(ctx, "", false, func(target llm.Target) (llm.Request, error) { return llm.Request{Target: target}, nil }) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	}
+	if built := targets(t, s); p.asked != 2 || len(built) != 1 || !built[0].Images {
+		t.Errorf("asked %d times, built for %+v", p.asked, built)
+	}
+}
