@@ -81,7 +81,8 @@ func (l Limits) Answer(
 			return
 		}
 		if late := watch.Err(); late != nil {
-			yield(llm.Event{}, &llm.Error{Class: llm.ClassNetwork, Target: t, Message: late.Error(), Err: late})
+			late.Target = t
+			yield(llm.Event{}, late)
 			return
 		}
 		if ctx.Err() != nil {

@@ -25,20 +25,20 @@ func StatusClass(status int) llm.Class {
 		return llm.ClassBilling
 	case http.StatusNotFound:
 		return llm.ClassNoModel
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusGone, http.StatusLengthRequired,
+		http.StatusRequestURITooLong, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusRequestHeaderFieldsTooLarge:
+		return llm.ClassBadRequest
 	case http.StatusRequestEntityTooLarge:
 		return llm.ClassTooLong
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
 		return llm.ClassOverloaded
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return llm.ClassNetwork
 	}
-	switch {
-	case status >= 400 && status < 500:
-		return llm.ClassBadRequest
-	case status >= 500:
+	if status >= 500 {
 		return llm.ClassNetwork
 	}
-	return llm.ClassUnknown
+	return llm.ClassUnknown // of which nobody says that it is our own fault
 }
 
 // RetryAfter is what the header of an answer asks to wait: retry-after-ms, or

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/goclaw/goclaw/internal/llm"
 )
 
 // Watch holds one model call to its [Limits] by ending the context of the
@@ -22,7 +24,10 @@ type Watch struct {
 }
 
 // timeout is the cause with which a Watch ends a context.
-type timeout struct{ message string }
+type timeout struct {
+	message string
+	total   bool // the whole call took too long
+}
 
 func (t *timeout) Error() string { return t.message }
 
@@ -30,11 +35,11 @@ func (t *timeout) Error() string { return t.message }
 func (l Limits) Watch(ctx context.Context) (context.Context, *Watch) {
 	l = l.complete()
 	w := &Watch{idle: l.Idle}
-	total := &timeout{fmt.Sprintf("the answer was not complete within %s", short(l.Total))}
+	total := &timeout{fmt.Sprintf("the answer was not complete within %s", short(l.Total)), true}
 	w.ctx, w.free = context.WithTimeoutCause(ctx, l.Total, total)
 	w.ctx, w.cancel = context.WithCancelCause(w.ctx)
 	w.timer = time.AfterFunc(l.FirstByte, func() {
-		t := &timeout{fmt.Sprintf("no answer within %s", short(l.FirstByte)) + because(l.Late)}
+		t := &timeout{message: fmt.Sprintf("no answer within %s", short(l.FirstByte)) + because(l.Late)}
 		if idle := time.Duration(w.heard.Load()); idle > 0 {
 			t.message = fmt.Sprintf("the answer stopped for %s", short(idle)) + because(l.Silent)
 		}
@@ -70,13 +75,18 @@ func (w *Watch) Hurry(d time.Duration) {
 	w.timer.Reset(w.idle)
 }
 
-// Err is the time-out that ended the call, nil when none did.
-func (w *Watch) Err() error {
+// Err is the time-out that ended the call, nil when none did. One of the whole
+// call is no fault of the network: the same again would take as long, and be
+// paid for again.
+func (w *Watch) Err() *llm.Error {
 	var t *timeout
-	if errors.As(context.Cause(w.ctx), &t) {
-		return t
+	switch {
+	case !errors.As(context.Cause(w.ctx), &t):
+		return nil
+	case t.total:
+		return &llm.Error{Class: llm.ClassUnknown, Message: t.message + "; timeout sets how long it may take", Err: t}
 	}
-	return nil
+	return &llm.Error{Class: llm.ClassNetwork, Message: t.message, Err: t}
 }
 
 // Stop ends the context and the counting.

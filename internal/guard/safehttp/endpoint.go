@@ -59,7 +59,9 @@ const (
 // is one and never by what the environment says of proxies. A request for
 // another address, or a redirect to one, fails with [ErrElsewhere] before
 // anything is sent there; redirects within the endpoint are followed, up to
-// ten. Answers are not decompressed: none are asked for compressed.
+// ten. Answers are asked for as they are, since compressing delays a stream;
+// one that comes with gzip all the same is read, with another coding its body
+// fails.
 func Endpoint(base string, o EndpointOptions) (*http.Client, error) {
 	u, err := parseBase(base)
 	if err != nil {
@@ -118,7 +120,17 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	return e.next.RoundTrip(r)
+	if r.Header.Get("Accept-Encoding") == "" {
+		plain := *r
+		plain.Header = r.Header.Clone()
+		plain.Header.Set("Accept-Encoding", "identity")
+		r = &plain
+	}
+	resp, err := e.next.RoundTrip(r)
+	if err == nil {
+		decode(resp)
+	}
+	return resp, err
 }
 
 // CloseIdleConnections closes the connections that no request uses.

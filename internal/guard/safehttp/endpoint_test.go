@@ -1,6 +1,7 @@
 package safehttp
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -64,10 +65,10 @@ func TestEndpointReachesOnlyItsAddress(t *testing.T) {
 	})
 	c := endpointFor(t, own.URL+"/v1", EndpointOptions{})
 
-	if body, err := get(c, own.URL+"/v1/models"); err != nil || body != "here " {
+	if body, err := get(c, own.URL+"/v1/models"); err != nil || body != "here identity" {
 		t.Errorf("own address: %q, %v", body, err)
 	}
-	if body, err := get(c, own.URL+"/within"); err != nil || body != "here " {
+	if body, err := get(c, own.URL+"/within"); err != nil || body != "here identity" {
 		t.Errorf("redirect within: %q, %v", body, err)
 	}
 	if _, err := get(c, own.URL+"/round"); err == nil || !strings.Contains(err.Error(), "10 redirects") {
@@ -99,6 +100,51 @@ func TestEndpointRefusesAtTheDial(t *testing.T) {
 	dial := c.Transport.(*endpoint).next.DialContext
 	if conn, err := dial(t.Context(), "tcp", "127.0.0.1:10"); !errors.Is(err, ErrElsewhere) {
 		t.Errorf("dialed: %v, %v", conn, err)
+	}
+}
+
+// Answers that a server compresses although it was asked not to are read, each
+// piece as it comes.
+func TestEndpointReadsGzip(t *testing.T) {
+	t.Parallel()
+	first := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("asked for %q", got)
+		}
+		coding := r.URL.Query().Get("coding")
+		w.Header().Set("Content-Encoding", coding)
+		if coding != "gzip" {
+			io.WriteString(w, "one two")
+			return
+		}
+		z := gzip.NewWriter(w)
+		io.WriteString(z, "one ")
+		z.Flush()
+		w.(http.Flusher).Flush()
+		<-first
+		io.WriteString(z, "two")
+		z.Close()
+	})
+	c := endpointFor(t, s.URL, EndpointOptions{})
+	resp, err := c.Get(s.URL + "/?coding=gzip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	begin := make([]byte, 4)
+	if _, err := io.ReadFull(resp.Body, begin); err != nil || string(begin) != "one " {
+		t.Errorf("%q, %v", begin, err)
+	}
+	close(first)
+	if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != "two" {
+		t.Errorf("%q, %v", rest, err)
+	}
+	for coding, want := range map[string]string{"": "", "identity": "", "br": `encoded its answer as "br"`} {
+		got, err := get(c, s.URL+"/?coding="+coding)
+		if want == "" && (got != "one two" || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q, %v", coding, got, err)
+		}
 	}
 }
 

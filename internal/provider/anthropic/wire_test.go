@@ -333,10 +333,10 @@ func TestFailures(t *testing.T) {
 		{"504", fails(504, "timeout_error", "Request timed out"), llm.ClassNetwork, "timed out", 0},
 		{"502 as a page", withHeader(fakellm.Fail(502, "<html>\n<head><title>502 Bad Gateway</title></head><body>"+strings.Repeat("x", 5000)+"</body></html>"), "Content-Type", "text/html"), llm.ClassNetwork, "an HTML page instead of an answer: 502 Bad Gateway", 0},
 		{"a bad request", withHeader(fakellm.Fail(400, `{"type":"error","error":{"type":"invalid_request_error","message":"messages.0: bad"}}`), "Request-Id", "req_012"), llm.ClassBadRequest, "messages.0: bad (request req_012)", 0},
-		{"409", fails(409, "conflict_error", "busy"), llm.ClassBadRequest, "busy", 0},
+		{"409", fails(409, "conflict_error", "busy"), llm.ClassNetwork, "busy", 0},
 		{"an error that is no object", fakellm.Fail(400, `{"error":"just words"}`), llm.ClassBadRequest, "just words", 0},
 		{"a message alone", fakellm.Fail(400, `{"message":"just words"}`), llm.ClassBadRequest, "just words", 0},
-		{"an error that is no JSON", fakellm.Fail(418, `{"error":`), llm.ClassBadRequest, "error", 0},
+		{"an error that is no JSON", fakellm.Fail(418, `{"error":`), llm.ClassUnknown, "error", 0},
 		{"a long message", fails(400, "invalid_request_error", strings.Repeat("é ", 1000)), llm.ClassBadRequest, "é é", 0},
 
 		{"overloaded in the stream", sse(evStart, evText, evHel, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ClassOverloaded, "Overloaded", 0},
@@ -421,7 +421,7 @@ func TestHeaders(t *testing.T) {
 	}
 	for name, values := range with.Header {
 		switch name {
-		case "Accept", "Anthropic-Version", "Content-Length", "Content-Type", "X-Api-Key", "X-Title", "User-Agent":
+		case "Accept", "Accept-Encoding", "Anthropic-Version", "Content-Length", "Content-Type", "X-Api-Key", "X-Title", "User-Agent":
 		default:
 			t.Errorf("%s: %q is sent", name, values)
 		}

@@ -431,7 +431,7 @@ func TestHeaders(t *testing.T) {
 	}
 	for name, values := range with.Header {
 		switch name {
-		case "Content-Length", "Content-Type", "X-Goog-Api-Key", "X-Title", "User-Agent":
+		case "Accept-Encoding", "Content-Length", "Content-Type", "X-Goog-Api-Key", "X-Title", "User-Agent":
 		default:
 			t.Errorf("%s: %q is sent", name, values)
 		}

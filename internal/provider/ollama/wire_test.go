@@ -195,7 +195,7 @@ func TestFailures(t *testing.T) {
 		{"the runner died", fails(500, "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, check ollama server logs for details"), llm.ClassNetwork, "unexpectedly stopped", 0},
 		{"an image that it can't read", fails(500, "image: unknown format"), llm.ClassBadRequest, "unknown format", 0},
 		{"a bad request", fails(400, "json: cannot unmarshal string into Go struct field"), llm.ClassBadRequest, "cannot unmarshal", 0},
-		{"an error that is no JSON", fakellm.Fail(418, `{"error":`), llm.ClassBadRequest, "error", 0},
+		{"an error that is no JSON", fakellm.Fail(418, `{"error":`), llm.ClassUnknown, "error", 0},
 
 		{"an error in the stream", lines(lnHel, `{"error":"an error was encountered while running the model: unexpected EOF"}`), llm.ClassNetwork, "while running the model", 0},
 		{"memory in the stream", lines(lnHel, `{"error":"CUDA error: out of memory"}`), llm.ClassUnknown, "smaller model", 0},

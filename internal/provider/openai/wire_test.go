@@ -288,7 +288,7 @@ func TestFailures(t *testing.T) {
 		{"400", fakellm.Fail(400, `{"error":{"message":"bad things","type":"invalid_request_error"}}`), llm.ClassBadRequest, "bad things", 0},
 		{"422", fakellm.Fail(422, `{"detail":[{"msg":"field required"}]}`), llm.ClassBadRequest, "field required", 0},
 		{"error that is no object", fakellm.Fail(400, `{"error":"just words"}`), llm.ClassBadRequest, "just words", 0},
-		{"error that is no JSON", fakellm.Fail(418, `{"error":`), llm.ClassBadRequest, "error", 0},
+		{"error that is no JSON", fakellm.Fail(418, `{"error":`), llm.ClassUnknown, "error", 0},
 		{"a long message", fakellm.Fail(400, `{"error":{"message":"`+strings.Repeat("é ", 1000)+`"}}`), llm.ClassBadRequest, "é é", 0},
 
 		{"an error in the stream", sse(chunkHel, `{"error":{"message":"The server had an error while processing","type":"server_error"}}`), llm.ClassNetwork, "server had an error", 0},
@@ -370,7 +370,7 @@ func TestHeaders(t *testing.T) {
 	}
 	for name, values := range with.Header {
 		switch name {
-		case "Accept", "Authorization", "Content-Length", "Content-Type", "X-Title", "User-Agent":
+		case "Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "X-Title", "User-Agent":
 		default:
 			t.Errorf("%s: %q is sent", name, values)
 		}
