@@ -36,6 +36,16 @@ func (s *Schema) Repair(raw []byte) (fixed json.RawMessage, notes []string, err 
 	return appendJSON(make([]byte, 0, len(raw)), v), m.notes, nil
 }
 
+// Object is the object that a model sent for one, mended in the text as
+// [Schema.Repair] does, in canonical form; ok is false when there is none.
+func Object(raw []byte) (obj json.RawMessage, ok bool) {
+	v, _, err := readObject(raw)
+	if err != nil {
+		return nil, false
+	}
+	return appendJSON(make([]byte, 0, len(raw)), v), true
+}
+
 // readObject finds the object in what a model sent for one.
 func readObject(raw []byte) (obj any, notes []string, err error) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }

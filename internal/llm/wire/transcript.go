@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/lib/jsonstring"
 	"github.com/goclaw/goclaw/internal/llm"
 )
@@ -98,8 +99,9 @@ const maxInvalid = 1000
 
 // Arguments are the arguments of a call as they are sent. Servers read them, so
 // they are always a JSON object: what the model wrote when that is one, the
-// object inside when it encoded one twice, and else an object that shows the
-// model the beginning of what it wrote. Its result says what was wrong with it.
+// object inside when it encoded one twice, what the call was run with when it
+// could be mended, and else an object that shows the model the beginning of what
+// it wrote. Its result says what was wrong with it.
 func Arguments(args string) string {
 	s := NewStrictScan([]byte(args))
 	switch s.Peek() {
@@ -123,6 +125,9 @@ func Arguments(args string) string {
 		if s.Skip(); s.End() {
 			return "{}"
 		}
+	}
+	if mended, ok := jsonschema.Object([]byte(args)); ok {
+		return string(mended)
 	}
 	b := append([]byte(nil), `{"_invalid":`...)
 	return string(append(jsonstring.Append(b, clip(args, maxInvalid)), '}'))

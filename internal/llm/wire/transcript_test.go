@@ -9,8 +9,10 @@ func TestArgumentsThatGoBack(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"{\"a\":\"b\x00\"}":         `{"_invalid":"{\"a\":\"b\u0000\"}"}`,
-		"{\"a\n\":\"b\"}":           `{"_invalid":"{\"a\n\":\"b\"}"}`,
-		"{\"a\":\"\\t\t\"}":         `{"_invalid":"{\"a\":\"\\t\t\"}"}`,
+		"{\"a\n\":\"b\"}":           `{"a\n":"b"}`,
+		"{\"a\":\"\\t\t\"}":         `{"a":"\t\t"}`,
+		`{"a":1,}`:                  `{"a":1}`,
+		"```json\n{\"a\":1}\n```":   `{"a":1}`,
 		`{"a":"\ud83d"}`:            `{"_invalid":"{\"a\":\"\\ud83d\"}"}`,
 		`{"a":"\ud83d\ude00"}`:      `{"a":"\ud83d\ude00"}`,
 		`"{\"a\":\"\ud83d\"}"`:      `{"_invalid":"\"{\\\"a\\\":\\\"\\ud83d\\\"}\""}`,
