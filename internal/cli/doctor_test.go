@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -64,18 +63,9 @@ func answers(t *testing.T, status int, kind, body string) string {
 	return s.URL
 }
 
-// refuses is an address at which nothing listens.
-func refuses(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return "http://" + l.Addr().String()
-}
+// refuses is an address at which nothing listens: no port that somebody else
+// could be given meanwhile.
+const refuses = "http://127.0.0.1:1"
 
 // hangs is a server that never answers.
 func hangs(t *testing.T) string {
@@ -124,7 +114,7 @@ func TestDoctorOfProviders(t *testing.T) {
 		}{
 			{"fine", func() string { return lists(t, "m", "other") }, "", isOK, []string{"it answers, key from ai.providers.p.api_key (config.yaml:1); 2 models"}, ""},
 			{"a wrong key", func() string { return answers(t, 401, "application/json", denied[kind]) }, "", isFault, []string{"HTTP 401", "***", "the key is from ai.providers.p.api_key (config.yaml:1)"}, "put a key that is valid there into ai.providers.p.api_key (config.yaml:1)"},
-			{"nobody listens", func() string { return refuses(t) }, "", isFault, []string{"http://127.0.0.1:", "can't be asked: "}, "nothing listens there: start the server; check ai.providers.p.base_url"},
+			{"nobody listens", func() string { return refuses }, "", isFault, []string{"http://127.0.0.1:", "can't be asked: "}, "nothing listens there: start the server; check ai.providers.p.base_url"},
 			{"it hangs", func() string { return hangs(t) }, "", isFault, []string{"gives no answer within 300ms"}, "the server hangs, or a firewall drops what is sent; check ai.providers.p.base_url"},
 			{"a page", func() string { return answers(t, 200, "text/html", "<html><title>Sign in</title></html>") }, "", isFault, []string{"is not in"}, "correct ai.providers.p.base_url: what answers there is no such server; the address often ends in /v1"},
 			{"no such path", func() string { return answers(t, 404, "text/html", "<html><title>Not found</title></html>") }, "", isWarning, []string{"has no list of models there (HTTP 404)"}, "if calls fail as well, correct ai.providers.p.base_url, which often ends in /v1"},
@@ -132,7 +122,7 @@ func TestDoctorOfProviders(t *testing.T) {
 			{"an unknown host", func() string { return "http://models..invalid" }, "", isFault, []string{"http://models..invalid can't be asked"}, "the name of the host is not known: a slip, or the network's DNS; check ai.providers.p.base_url"},
 			{"an unknown certificate", func() string { return secure(t) }, "", isFault, []string{"certificate"}, "its certificate is not to be trusted: mend it, or the clock or the certificates of this machine; check ai.providers.p.base_url"},
 			{"no TLS", func() string { return strings.Replace(lists(t), "http://", "https://", 1) }, "", isFault, []string{"can't be asked"}, "it speaks no TLS: write http:// in place of https://; check ai.providers.p.base_url"},
-			{"no proxy", func() string { return "http://models.invalid" }, "proxy: '" + refuses(t) + "'", isFault, []string{"can't be asked"}, "the proxy can't be reached; check ai.providers.p.proxy and .base_url"},
+			{"no proxy", func() string { return "http://models.invalid" }, "proxy: '" + refuses + "'", isFault, []string{"can't be asked"}, "the proxy can't be reached; check ai.providers.p.proxy and .base_url"},
 		} {
 			t.Run(kind+" "+c.name, func(t *testing.T) {
 				t.Parallel()

@@ -42,7 +42,8 @@ var ErrNoKey = errors.New("has no key")
 //   - else the first of the built-in providers that has a key in the file or
 //     in the environment, a local Ollama, or the demo model where it is allowed.
 //
-// The error says what to set, and is [ErrNoProvider] when nothing was found.
+// The error says what to set. It is [ErrNoProvider] when nothing was found, and
+// [ErrNoKey] beside a choice that can't be asked yet.
 func (c *Config) Choose(a Agent, s Situation) (Choice, error) {
 	switch {
 	case a.Model != "":
@@ -127,7 +128,7 @@ func (c *Config) chosen(model string, s Situation, why string) (Choice, error) {
 				if pos := c.Where("ai.providers." + t.Provider + ".api_key"); !pos.IsDefault() {
 					hint = "or mend " + pos.String() + ", which gives no key"
 				}
-				return Choice{}, fmt.Errorf("choose provider: %s %w (%s): set %s, %s", t.Provider, ErrNoKey, why, b.keyVar, hint)
+				return Choice{Target: t, Why: why}, fmt.Errorf("choose provider: %s %w (%s): set %s, %s", t.Provider, ErrNoKey, why, b.keyVar, hint)
 			}
 		}
 	}

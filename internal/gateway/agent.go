@@ -271,7 +271,12 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 	if err != nil {
 		return Look{}, err
 	}
-	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: g.models.probed(ctx, a.Config, req.Model)}
+	if req.Model != "" {
+		if _, err := g.Config.Target(req.Model); err != nil {
+			return Look{}, err
+		}
+	}
+	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: a.models.probed(ctx, req.Model)}
 	s, err := g.Sessions.Session(ctx, l.Key)
 	switch {
 	case errors.Is(err, session.ErrNotFound):

@@ -113,31 +113,16 @@ func (m *models) keyed(provider string) error {
 	return nil
 }
 
-// probed is target after the server was asked what the model takes; the answer is
-// remembered for a while.
-func (m *models) probed(ctx context.Context, a config.Agent, model string) llm.Target {
-	t := m.target(ctx, a, model)
-	if t == (llm.Target{}) {
-		return t
-	}
-	asked, err := m.set.For("", nil).Asked(ctx, t.String())
-	if err != nil {
-		return t // why it can't be asked is told when it is
-	}
-	return asked
-}
-
 // target is what an agent's request would be built for, as far as that is
-// known without asking anybody; zero when it isn't.
+// known without asking anybody, also when it can't be made for want of a key;
+// zero when it isn't.
 func (m *models) target(ctx context.Context, a config.Agent, model string) llm.Target {
-	c, err := m.choose(ctx, a, model, false)
-	if err != nil {
+	// What keeps a choice from being asked is told when it is.
+	c, _ := m.choose(ctx, a, model, false)
+	if c.Provider == "" {
 		return llm.Target{}
 	}
-	t, err := m.set.For("", nil).Target(c.Provider + "/" + c.Model)
-	if err != nil {
-		return llm.Target{}
-	}
+	t, _ := m.set.For("", nil).Target(c.Provider + "/" + c.Model)
 	return t
 }
 
@@ -266,6 +251,26 @@ func (a *agentModels) lately(ctx context.Context) (string, error) {
 		a.mu.Unlock()
 	}
 	return model, err
+}
+
+// probed is what the agent's request would be built for, after a local Ollama was
+// looked for where nothing else is set up, and the server was asked what the
+// model takes. Both answers are remembered for a while. model goes before the
+// agent's own.
+func (a *agentModels) probed(ctx context.Context, model string) llm.Target {
+	t := a.target(ctx, a.agent, model)
+	if t.Provider == "" {
+		found, err := a.lately(ctx)
+		if err != nil {
+			return t
+		}
+		t, _ = a.set.For("", nil).Target(found)
+	}
+	asked, err := a.set.For("", nil).Asked(ctx, t.String())
+	if err != nil {
+		return t // why it can't be asked is told when it is
+	}
+	return asked
 }
 
 // Choice is the provider and model that answers.

@@ -966,6 +966,11 @@ export interface components {
             files?: boolean;
             /** @description takes images in messages and results */
             images?: boolean;
+            /**
+             * @description MaxInput counts the tokens of the largest request that a session may make of
+             *     it, by estimate, where its server refused a larger one.
+             */
+            max_input?: number;
             max_output?: number;
             /** @description as the provider knows it */
             model: string;
