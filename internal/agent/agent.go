@@ -139,6 +139,10 @@ type Thread struct {
 	Messages []llm.Message // what earlier turns left, then the message of this one
 	State    tool.State
 	Rounds   int // stored so far in this session
+	// Load brings the bytes of images and files that Messages only names, nil
+	// when they are no longer kept. It is called by one goroutine at a time, and
+	// is nil when Messages has them all.
+	Load func(context.Context, *llm.Media) ([]byte, error)
 }
 
 // Round is one model call with the tool calls of its answer: the unit of

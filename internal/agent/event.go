@@ -77,7 +77,7 @@ func (r *Round) Attachments() []Event {
 		if p.Kind != llm.KindMedia || p.Media == nil {
 			continue
 		}
-		m := &Made{Name: p.Media.Name, MIME: p.Media.MIME, Size: max(len(p.Media.Data), p.Media.Size), Data: p.Media.Data}
+		m := &Made{Name: p.Media.Name, MIME: p.Media.MIME, Size: p.Media.Bytes(), Data: p.Media.Data}
 		list = append(list, Event{Type: Attachment, Ref: fmt.Sprintf("reply:%d:%d", r.Number, len(list)), Media: m})
 	}
 	return list

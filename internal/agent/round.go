@@ -39,6 +39,9 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 			req.Choice = llm.ChoiceNone
 		}
 		req.Reuse = l.rounds == 0 && !l.turn.Fresh
+		if load := l.thread.Load; load != nil {
+			req.Load = func(m *llm.Media) ([]byte, error) { return load(l.ctx, m) }
+		}
 		wanted := req.MaxOutput
 		if err := l.reserve(&req, facts.Bytes); err != nil {
 			return llm.Request{}, err

@@ -66,6 +66,12 @@ type Media struct {
 	Sum  string `json:"sum,omitempty"`  // SHA-256 of Data in hexadecimal, where a store keeps that elsewhere
 }
 
+// Bytes is the size of the content, whether it is at hand or kept elsewhere.
+func (m *Media) Bytes() int { return max(len(m.Data), m.Size) }
+
+// Whole reports whether the content is at hand, or can be had for its sum.
+func (m *Media) Whole() bool { return len(m.Data) > 0 || m.Sum != "" && m.Size > 0 }
+
 // MaxImage is the size, in bytes, of the largest image that the wires of all
 // vendors take: 5 MiB when it is encoded in base64, which is how Anthropic's
 // API and the clouds that pass it on have measured it ("image exceeds 5 MB

@@ -61,8 +61,13 @@ type Request struct {
 	Session string
 
 	Messages []Message
-	Tools    []ToolSpec
-	Choice   Choice
+	// Load brings the content of media that stand in Messages without it, nil
+	// where it is no longer kept. It may be called until the answer has ended,
+	// with which its waiting ends too. Nil brings none.
+	Load func(*Media) ([]byte, error)
+
+	Tools  []ToolSpec
+	Choice Choice
 
 	MaxOutput   int      // tokens; 0 leaves it to the provider
 	Temperature *float64 // nil leaves it to the provider

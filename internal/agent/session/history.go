@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,7 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 		if turns, err = h.store.Turns(ctx, key, 1, begun.Turn, Spoken); err != nil {
 			return agent.Thread{}, fmt.Errorf("read session %s: %w", key, err)
 		}
+		turns[len(turns)-1].Message = t.Message // its images are at hand
 	}
 	k := &known{fresh: begun.New, ids: map[string]bool{}, snapshots: map[string]string{}}
 	for i := range turns {
@@ -110,7 +112,25 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 		}
 	}
 	h.learn(key, k)
-	return agent.Thread{Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds}, nil
+	return agent.Thread{Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds, Load: h.loader()}, nil
+}
+
+// loader brings the bytes of a thread's images and files. Each request shows
+// much of what the one before did, so those that it brought stay in memory for
+// as long as the thread.
+func (h *History) loader() func(context.Context, *llm.Media) ([]byte, error) {
+	have := map[string][]byte{}
+	return func(ctx context.Context, m *llm.Media) ([]byte, error) {
+		if data, ok := have[m.Sum]; ok {
+			return data, nil
+		}
+		data, err := h.store.Content(ctx, m)
+		if err != nil {
+			return nil, fmt.Errorf("read %s of a session: %w", cmp.Or(m.Name, m.MIME), err)
+		}
+		have[m.Sum] = data
+		return data, nil
+	}
 }
 
 // add remembers the ids of calls.

@@ -79,6 +79,9 @@ type Store interface {
 	// included, in order; last 0 means to the end. ErrNotFound says that there
 	// is no such session.
 	Turns(ctx context.Context, key Key, first, last int, depth Depth) ([]Turn, error)
+	// Content returns the bytes of media that came with their size and digest;
+	// nil when they are no longer there, or damaged.
+	Content(ctx context.Context, m *llm.Media) ([]byte, error)
 	// Runs lists runs, the last started first, with next as in Sessions.
 	Runs(ctx context.Context, f RunFilter) (list []Run, next string, err error)
 	// Search finds messages of people and answers of models that hold all
@@ -116,7 +119,8 @@ type Begun struct {
 type Snapshot struct{ Name, Text string }
 
 // Depth says how much of a turn's rounds is read. The bytes of images and files
-// are read where it says so; else media have their size and digest.
+// are read where it says so; else media have their size and digest, for which
+// [Store.Content] has them.
 type Depth int
 
 const (
@@ -126,7 +130,7 @@ const (
 	// request, times, and of outcomes all but arguments, content and details.
 	Traced
 	// Spoken reads what a transcript needs: messages, why replies ended, and of
-	// outcomes tool, status, times and content; with the bytes of media.
+	// outcomes tool, status, times and content.
 	Spoken
 	// Told reads everything but the bytes of media.
 	Told

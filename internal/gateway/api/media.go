@@ -95,7 +95,7 @@ func eachMediaOf(t session.Turn, yield func(id string, m *llm.Media)) {
 func listMedia(t session.Turn) []Media {
 	var list []Media
 	eachMediaOf(t, func(id string, m *llm.Media) {
-		list = append(list, Media{ID: id, Name: m.Name, MIME: m.MIME, Size: max(len(m.Data), m.Size)})
+		list = append(list, Media{ID: id, Name: m.Name, MIME: m.MIME, Size: m.Bytes()})
 	})
 	return list
 }
@@ -110,7 +110,7 @@ func getMedia(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 		return err
 	}
 	name, want := r.PathValue("turn"), r.PathValue("media")
-	t, err := s.turnOf(r.Context(), p, name, session.Whole)
+	t, err := s.turnOf(r.Context(), p, name, session.Told)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,13 @@ func getMedia(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 	if m == nil {
 		return notFound("turn %s has no media %q", name, want)
 	}
-	return serveMedia(w, m)
+	data := m.Data
+	if len(data) == 0 && m.Sum != "" {
+		if data, err = s.opts.Sessions.Content(r.Context(), m); err != nil {
+			return err
+		}
+	}
+	return serveMedia(w, m, data)
 }
 
 // turnOf finds a turn of p by its number or its run. One that has not begun has
@@ -156,7 +162,7 @@ func (s *Server) turnOf(ctx context.Context, p foundSession, name string, depth 
 
 // serveMedia answers with bytes that anybody may have made: nothing in them
 // gets to act in a page of the gateway.
-func serveMedia(w http.ResponseWriter, m *llm.Media) error {
+func serveMedia(w http.ResponseWriter, m *llm.Media, data []byte) error {
 	h := w.Header()
 	kind, _, err := mime.ParseMediaType(m.MIME)
 	if err != nil {
@@ -171,7 +177,7 @@ func serveMedia(w http.ResponseWriter, m *llm.Media) error {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "private, max-age=3600, immutable")
-	h.Set("Content-Length", strconv.Itoa(len(m.Data)))
-	_, err = w.Write(m.Data)
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	_, err = w.Write(data)
 	return err
 }

@@ -10,9 +10,9 @@ import (
 
 // How a vendor's package sends images and files:
 //
-//	shows := wire.Takes(req.Target)                  // what goes along at all
-//	messages := wire.Fit(req.Messages, shows, room)  // … and what still has room
-//	words := wire.UserText(parts, shows)             // a note in place of the rest
+//	shows := wire.Takes(req.Target)           // what goes along at all
+//	req, err := wire.Fit(req, shows, room)    // … and what still has room, with its content
+//	words := wire.UserText(parts, shows)      // a note in place of the rest
 //
 // and each part of kind media for which shows is true in the form of its wire,
 // in a person's message before or behind the words, in a result where the wire
@@ -39,13 +39,13 @@ func Takes(t llm.Target) Shown {
 // Pictures shows images when on.
 func Pictures(on bool) Shown {
 	return func(m *llm.Media) bool {
-		return on && m != nil && len(m.Data) > 0 && len(m.Data) <= llm.MaxImage && llm.IsImage(m.MIME)
+		return on && m != nil && m.Whole() && m.Bytes() <= llm.MaxImage && llm.IsImage(m.MIME)
 	}
 }
 
 // IsFile reports whether m is a file that some models take and no image.
 func IsFile(m *llm.Media) bool {
-	return m != nil && m.MIME == PDF && len(m.Data) > 0 && len(m.Data) <= llm.MaxFile
+	return m != nil && m.MIME == PDF && m.Whole() && m.Bytes() <= llm.MaxFile
 }
 
 // Room is how many media a request may hold, and of how many bytes before they
@@ -55,18 +55,30 @@ type Room struct {
 	Bytes int
 }
 
-// Fit is messages without the oldest media that shown would show beyond room; a
-// line says in their place what they were. Messages itself is never changed, and
-// is the result when all have room.
+// Fit is req without the oldest media that shown would show beyond room, in
+// whose place a line says what they were, and with the content of those that it
+// shows, which Load brings where only their sum is known. What is no longer kept
+// is not shown. Neither req nor its messages are changed; the error is Load's.
 //
 // Room is made for a while: half of it is free afterwards, so that requests
 // begin with the same bytes until that is full again, and not with others each
-// time another image comes.
-func Fit(messages []llm.Message, shown Shown, room Room) []llm.Message {
+// time another image comes. It goes by sizes alone, so that nothing is loaded
+// to be left out.
+func Fit(req *llm.Request, shown Shown, room Room) (*llm.Request, error) {
+	messages, err := load(fit(req.Messages, shown, room), shown, req.Load)
+	if err != nil {
+		return nil, err
+	}
+	out := *req
+	out.Messages = messages
+	return &out, nil
+}
+
+func fit(messages []llm.Message, shown Shown, room Room) []llm.Message {
 	var sizes []int
 	each(messages, func(m *llm.Media) {
 		if shown(m) {
-			sizes = append(sizes, len(m.Data))
+			sizes = append(sizes, m.Bytes())
 		}
 	})
 	out := room.leftOut(sizes)
@@ -82,30 +94,68 @@ func Fit(messages []llm.Message, shown Shown, room Room) []llm.Message {
 	})
 }
 
+// load is messages with the content of what shown shows. Media whose content
+// can't be had lose their sum, by which nobody shows them any more.
+func load(messages []llm.Message, shown Shown, bring func(*llm.Media) ([]byte, error)) ([]llm.Message, error) {
+	missing := false
+	each(messages, func(m *llm.Media) { missing = missing || m != nil && len(m.Data) == 0 && shown(m) })
+	if !missing {
+		return messages, nil
+	}
+	var failed error
+	replace := func(p llm.Part) (llm.Part, bool) {
+		if len(p.Media.Data) > 0 || !shown(p.Media) || failed != nil {
+			return p, false
+		}
+		m := *p.Media
+		if bring != nil {
+			m.Data, failed = bring(p.Media)
+		}
+		if len(m.Data) == 0 {
+			m.Sum = ""
+		}
+		p.Media = &m
+		return p, true
+	}
+	return replaced(messages, replace), failed
+}
+
 // LeaveOut is messages with a line in place of those media for which why, which
 // is asked in the order in which they stand, has a sentence: what they were, and
 // that. Messages itself is never changed.
 func LeaveOut(messages []llm.Message, why func(*llm.Media) string) []llm.Message {
+	return replaced(messages, func(p llm.Part) (llm.Part, bool) {
+		words := why(p.Media)
+		if words == "" {
+			return p, false
+		}
+		return llm.Text(fmt.Sprintf("\n[Attached: %s. %s]\n", described(p.Media), words)), true
+	})
+}
+
+// replaced is messages with what by gives for parts that are media, in the order
+// in which they stand, those in results included; by says whether it gives
+// another one. Messages itself is never changed.
+func replaced(messages []llm.Message, by func(llm.Part) (llm.Part, bool)) []llm.Message {
 	out := slices.Clone(messages)
 	for i := range out {
-		out[i].Parts = leaveOut(out[i].Parts, why)
+		out[i].Parts = replacedParts(out[i].Parts, by)
 	}
 	return out
 }
 
-func leaveOut(parts []llm.Part, why func(*llm.Media) string) []llm.Part {
+func replacedParts(parts []llm.Part, by func(llm.Part) (llm.Part, bool)) []llm.Part {
 	own := false // parts may be changed
 	for i, p := range parts {
 		switch {
 		case p.Kind == llm.KindMedia && p.Media != nil:
-			words := why(p.Media)
-			if words == "" {
+			var other bool
+			if p, other = by(p); !other {
 				continue
 			}
-			p = llm.Text(fmt.Sprintf("\n[Attached: %s. %s]\n", described(p.Media), words))
 		case p.Kind == llm.KindResult && p.Result != nil:
 			r := *p.Result
-			r.Content = leaveOut(r.Content, why)
+			r.Content = replacedParts(r.Content, by)
 			p.Result = &r
 		default:
 			continue
@@ -167,7 +217,7 @@ func described(m *llm.Media) string {
 	if name == "" {
 		name = "without a name"
 	}
-	if n := max(len(m.Data), m.Size); n > 0 {
+	if n := m.Bytes(); n > 0 {
 		return fmt.Sprintf("%s (%s, %s)", name, m.MIME, size(n))
 	}
 	return fmt.Sprintf("%s (%s)", name, m.MIME)

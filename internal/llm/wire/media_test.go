@@ -2,6 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +67,87 @@ func TestNotesSayWhatCantBeSeen(t *testing.T) {
 	}
 }
 
+func fitted(t *testing.T, messages []llm.Message, shows Shown, room Room) []llm.Message {
+	t.Helper()
+	req, err := Fit(&llm.Request{Messages: messages}, shows, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req.Messages
+}
+
+// Only what is shown is loaded; what is chosen, and so the bytes of the request,
+// is the same as if all had been there. What is gone leaves a note.
+func TestMediaAreLoadedLate(t *testing.T) {
+	t.Parallel()
+	stored := func(name string, n int) llm.Part {
+		return llm.Part{Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Name: name, Size: n, Sum: name}}
+	}
+	inResult := func(p llm.Part) llm.Part {
+		return llm.Part{Kind: llm.KindResult, Result: &llm.ToolResult{CallID: "c", Content: []llm.Part{p}}}
+	}
+	of := func(m func(name string, n int) llm.Part) []llm.Message {
+		return []llm.Message{
+			{Role: llm.User, Parts: []llm.Part{m("old", 10), m("large", llm.MaxImage+1)}},
+			{Role: llm.Results, Parts: []llm.Part{inResult(m("shot", 10))}},
+			{Role: llm.User, Parts: []llm.Part{m("new", 10), media("image/png", "here", 10)}},
+		}
+	}
+	var loaded []string
+	req := &llm.Request{Messages: of(stored), Load: func(m *llm.Media) ([]byte, error) {
+		loaded = append(loaded, m.Name)
+		return bytes.Repeat([]byte{1}, m.Size), nil
+	}}
+	shows, room := Takes(llm.Target{Images: true}), Room{Count: 3}
+	fit, err := Fit(req, shows, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"shot", "new"}; !slices.Equal(loaded, want) {
+		t.Errorf("loaded %v, want %v", loaded, want)
+	}
+	whole := fitted(t, of(func(name string, n int) llm.Part { return media("image/png", name, n) }), shows, room)
+	for i, msg := range fit.Messages {
+		if got, want := texts(msg, shows), texts(whole[i], shows); got != want {
+			t.Errorf("message %d: %q, want %q", i, got, want)
+		}
+	}
+	if m := req.Messages[2].Parts[0].Media; len(m.Data) > 0 {
+		t.Error("the conversation itself was loaded")
+	}
+
+	req.Load = func(*llm.Media) ([]byte, error) { return nil, nil }
+	if fit, err = Fit(req, shows, room); err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(fit.Messages[2], shows); got != "note:new here:10 " {
+		t.Errorf("with one that is gone: %q", got)
+	}
+	broken := errors.New("broken")
+	req.Load = func(*llm.Media) ([]byte, error) { return nil, broken }
+	if _, err = Fit(req, shows, room); !errors.Is(err, broken) {
+		t.Errorf("one that can't be read: %v", err)
+	}
+}
+
+// texts is what a wire makes of a message.
+func texts(msg llm.Message, shows Shown) string {
+	var b strings.Builder
+	for _, p := range msg.Parts {
+		switch {
+		case p.Kind == llm.KindResult:
+			b.WriteString(texts(llm.Message{Parts: p.Result.Content}, shows))
+		case p.Kind == llm.KindText:
+			b.WriteString(p.Text)
+		case shows(p.Media):
+			fmt.Fprintf(&b, "%s:%d ", p.Media.Name, len(p.Media.Data))
+		default:
+			fmt.Fprintf(&b, "note:%s ", p.Media.Name)
+		}
+	}
+	return b.String()
+}
+
 func TestTheOldestMediaMakeRoom(t *testing.T) {
 	t.Parallel()
 	result := llm.Part{Kind: llm.KindResult, Result: &llm.ToolResult{CallID: "c", Content: []llm.Part{llm.Text("shot"), media("image/png", "shot.png", 10)}}}
@@ -89,7 +173,7 @@ func TestTheOldestMediaMakeRoom(t *testing.T) {
 		{Room{Bytes: 30}, []string{"x.ogg", "3.pdf"}},
 		{Room{Bytes: 9}, []string{"x.ogg"}},
 	} {
-		fit := Fit(messages, shows, test.room)
+		fit := fitted(t, messages, shows, test.room)
 		if d := cmp.Diff(test.want, names(fit)); d != "" {
 			t.Errorf("%+v (-want +got)\n%s", test.room, d)
 		}
@@ -97,7 +181,7 @@ func TestTheOldestMediaMakeRoom(t *testing.T) {
 			t.Fatalf("%+v changed the conversation: %s", test.room, d)
 		}
 	}
-	fit := Fit(messages, shows, Room{Count: 3})
+	fit := fitted(t, messages, shows, Room{Count: 3})
 	want := "\n[Attached: shot.png (image/png, 10 bytes). It is not shown again, because newer images and files took its room.]\n"
 	if got := fit[2].Parts[0].Result.Content[1]; got.Kind != llm.KindText || got.Text != want {
 		t.Errorf("in place of an image there is %+v", got)

@@ -36,18 +36,18 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}
-	e := &encoder{
-		b: make([]byte, 0, sizeOf(req)), shows: wire.Takes(req.Target), names: names.Names(req.Tools),
-		bare: f.bare, before: -1,
+	shows := wire.Takes(req.Target)
+	if req, err = wire.Fit(req, shows, room); err != nil {
+		return nil, err
 	}
-	messages := wire.Fit(req.Messages, e.shows, room)
+	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: names.Names(req.Tools), bare: f.bare, before: -1}
 	e.b = append(e.b, `{"stream":true,`...)
 	e.b = append(e.b, settings[1:len(settings)-1]...)
 	barred := e.tools(req)
 	e.system(req.Static, req.Session)
 	e.b = append(e.b, `,"messages":[`...)
-	for i := range messages {
-		e.message(messages, i)
+	for i := range req.Messages {
+		e.message(req.Messages, i)
 	}
 	e.finish()
 	e.b = append(e.b, ']')

@@ -40,7 +40,7 @@ func BenchmarkEncode(b *testing.B) {
 			req := history(turns)
 			b.ReportAllocs()
 			for b.Loop() {
-				b.SetBytes(int64(len(encode(&req, formOf(&req, 0, false)))))
+				b.SetBytes(int64(len(encodedAs(req, formOf(&req, 0, false)))))
 			}
 		})
 	}

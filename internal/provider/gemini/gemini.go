@@ -110,7 +110,11 @@ func (m *Model) send(ctx context.Context, req *llm.Request) (*http.Response, err
 	for {
 		learned := m.lessons.Of(req.Target.Model)
 		f := formOf(req, learned, bare)
-		resp, err := m.do(ctx, http.MethodPost, path(req.Target.Model)+":streamGenerateContent?alt=sse", encode(req, f))
+		body, err := encode(req, f)
+		if err != nil {
+			return nil, &llm.Error{Class: llm.ClassBadRequest, Message: err.Error(), Err: err}
+		}
+		resp, err := m.do(ctx, http.MethodPost, path(req.Target.Model)+":streamGenerateContent?alt=sse", body)
 		var refused *fault
 		if !errors.As(err, &refused) {
 			return resp, err

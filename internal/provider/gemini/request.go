@@ -31,8 +31,13 @@ const schemaField = `,"parametersJsonSchema":`
 
 // encode is the body of the request. Equal requests give equal bytes, in the
 // order in which the API's cache sees them: tools, the system's texts, contents.
-func encode(req *llm.Request, f form) []byte {
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows(req.Target), names: names.Names(req.Tools), form: f}
+func encode(req *llm.Request, f form) ([]byte, error) {
+	shows := shows(req.Target)
+	req, err := wire.Fit(req, shows, room)
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: names.Names(req.Tools), form: f}
 	e.b = append(e.b, '{')
 	if c := f.settings(); c != nil {
 		e.sdk(`"generationConfig":`, c)
@@ -50,9 +55,8 @@ func encode(req *llm.Request, f form) []byte {
 			}
 		}
 	}
-	messages := wire.Fit(req.Messages, e.shows, room)
-	for i := range messages {
-		e.message(messages, i)
+	for i := range req.Messages {
+		e.message(req.Messages, i)
 	}
 	if e.role != roleUser {
 		e.text(roleUser, goOn)
@@ -61,14 +65,14 @@ func encode(req *llm.Request, f form) []byte {
 	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 {
 		e.sdk(`,"toolConfig":`, noCalls)
 	}
-	return append(e.b, '}')
+	return append(e.b, '}'), nil
 }
 
 // shows tells which media go along, of those that the target takes: GIF images
 // the API doesn't document, and a file may be larger than what has room in all.
 func shows(t llm.Target) wire.Shown {
 	takes := wire.Takes(t)
-	return func(m *llm.Media) bool { return takes(m) && m.MIME != "image/gif" && len(m.Data) <= room.Bytes }
+	return func(m *llm.Media) bool { return takes(m) && m.MIME != "image/gif" && m.Bytes() <= room.Bytes }
 }
 
 // room is what goes along of images and files: a request with its inline data may

@@ -16,7 +16,15 @@ import (
 )
 
 func encoded(req llm.Request, learned refusals) []byte {
-	return encode(&req, formOf(&req, learned, false))
+	return encodedAs(req, formOf(&req, learned, false))
+}
+
+func encodedAs(req llm.Request, f form) []byte {
+	body, err := encode(&req, f)
+	if err != nil {
+		panic(err)
+	}
+	return body
 }
 
 func use(id, name, args string) llm.Part {
@@ -167,7 +175,7 @@ func TestSignaturesSurvive(t *testing.T) {
 	if !strings.Contains(string(want), part) {
 		t.Errorf("%s lacks %s", want, part)
 	}
-	if again := encode(&req, formOf(&req, 0, true)); strings.Contains(string(again), "c2ln") || !strings.Contains(string(again), skipSignature) {
+	if again := encodedAs(req, formOf(&req, 0, true)); strings.Contains(string(again), "c2ln") || !strings.Contains(string(again), skipSignature) {
 		t.Errorf("bare: %s", again)
 	}
 }
@@ -294,7 +302,7 @@ func TestTranscriptsAreAlwaysValid(t *testing.T) {
 			Reasoning: rapid.SampledFrom([]string{"", "off", "low", "high"}).Draw(t, "reasoning"), MaxOutput: rapid.IntRange(0, 4000).Draw(t, "limit"),
 		}
 		learned := refusals(rapid.IntRange(0, int(refusedSystem)*2-1).Draw(t, "learned"))
-		body := encode(&req, formOf(&req, learned, rapid.Bool().Draw(t, "bare")))
+		body := encodedAs(req, formOf(&req, learned, rapid.Bool().Draw(t, "bare")))
 		if err := fakellm.CheckContents(body, !strings.HasPrefix(model, "gemini-2")); err != nil {
 			t.Fatalf("%v\n%s", err, body)
 		}

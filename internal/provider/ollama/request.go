@@ -30,7 +30,11 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows(req.Target.Images), names: names.Names(req.Tools)}
+	shows := shows(req.Target.Images)
+	if req, err = wire.Fit(req, shows, wire.Room{}); err != nil {
+		return nil, err
+	}
+	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: names.Names(req.Tools)}
 	e.b = append(e.b, settings[:len(settings)-1]...)
 	e.tools(req.Tools)
 	e.b = append(e.b, `,"messages":[`...)

@@ -141,7 +141,7 @@ func (m *Model) encodeItems(req *llm.Request, f responses.Form) ([]byte, error) 
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}
-	return responses.Encode(req, f, settings), nil
+	return responses.Encode(req, f, settings)
 }
 
 // post sends body to path. The error is a *fault when the server answered with

@@ -38,11 +38,14 @@ func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}
+	shows := wire.Takes(req.Target)
+	if req, err = wire.Fit(req, shows, room); err != nil {
+		return nil, err
+	}
 	e := &encoder{
-		b: make([]byte, 0, sizeOf(req)), shows: wire.Takes(req.Target), names: d.names().Names(req.Tools),
+		b: make([]byte, 0, sizeOf(req)), shows: shows, names: d.names().Names(req.Tools),
 		dialect: d, echoes: d.echoes(req),
 	}
-	messages := wire.Fit(req.Messages, e.shows, room)
 	e.b = append(e.b, `{"stream":true`...)
 	if inner := head[1 : len(head)-1]; len(inner) > 0 {
 		e.b = append(append(e.b, ','), inner...)
@@ -52,8 +55,8 @@ func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
 	}
 	e.b = append(e.b, `,"messages":[`...)
 	e.system(req.Static, req.Session)
-	for i := range messages {
-		e.message(messages, i)
+	for i := range req.Messages {
+		e.message(req.Messages, i)
 	}
 	e.b = append(e.b, ']')
 	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 && !d.refuses(refusedChoice) {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -135,18 +136,44 @@ func (l *loader) content(sum string, size int) ([]byte, error) {
 	if data, ok := l.have[sum]; ok {
 		return data, nil
 	}
-	var packed []byte
-	err := l.t.row("SELECT packed FROM contents WHERE sum = ?", []any{sum}, []any{&packed})
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	packed, err := packedContent(l.t, sum)
+	if err != nil {
 		return nil, err
-	}
-	data, err := blob.Unpack(packed, int64(size))
-	if digest := sha256.Sum256(data); err != nil || hex.EncodeToString(digest[:]) != sum {
-		data = nil
 	}
 	if l.have == nil {
 		l.have = map[string][]byte{}
 	}
-	l.have[sum] = data
-	return data, nil
+	l.have[sum] = unpacked(packed, sum, size)
+	return l.have[sum], nil
+}
+
+// Content implements [session.Store].
+func (s *Sessions) Content(ctx context.Context, m *llm.Media) ([]byte, error) {
+	var packed []byte
+	err := s.db.read(ctx, func(t *tx) (err error) {
+		packed, err = packedContent(t, m.Sum)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return unpacked(packed, m.Sum, m.Size), nil
+}
+
+// packedContent is the content of a digest; nil when it is not there.
+func packedContent(t *tx, sum string) (packed []byte, err error) {
+	err = t.row("SELECT packed FROM contents WHERE sum = ?", []any{sum}, []any{&packed})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return packed, err
+}
+
+// unpacked is content of that digest and size; nil when it is not.
+func unpacked(packed []byte, sum string, size int) []byte {
+	data, err := blob.Unpack(packed, int64(size))
+	if digest := sha256.Sum256(data); err != nil || hex.EncodeToString(digest[:]) != sum {
+		return nil
+	}
+	return data
 }

@@ -74,7 +74,7 @@ func readTurns(t *tx, id int64, first, last int, depth session.Depth) ([]session
 			err = readOutcomes(t, span, depth, turns)
 		}
 	}
-	if err == nil && (depth == session.Spoken || depth == session.Whole) {
+	if err == nil && depth == session.Whole {
 		err = (&loader{t: t}).turns(turns)
 	}
 	return turns, err

@@ -108,7 +108,7 @@ func testTurn(t *testing.T, s session.Store) {
 	next := AgentTurn(key, "run2", "again")
 	thread = value(h.Begin(ctx, next))(t)
 	// What the loop had in memory is what comes back, so the prefix holds.
-	equal(t, "second thread", thread.Messages, append(live, next.Message))
+	equal(t, "second thread", loaded(t, thread), append(live, next.Message))
 	equal(t, "state", []any{thread.State, thread.Rounds}, []any{tool.State{Plan: true}, 2})
 	must(t, Valid(thread.Messages))
 	equal(t, "empty result", thread.Messages[2].Parts[1].Result.Content, []llm.Part{llm.Text("(the tool returned nothing)")})

@@ -84,8 +84,9 @@ func testMedia(t *testing.T, s session.Store) {
 	turns := func(k session.Key, depth session.Depth) []session.Turn { return value(s.Turns(ctx, k, 1, 0, depth))(t) }
 	const once = "abcdae"
 	equal(t, "whole", letters(turns(key, session.Whole)), "s"+once+once)
-	equal(t, "what is said", letters(turns(key, session.Spoken)), "s"+once+once)
-	// Lists of many turns don't read what nobody looks at.
+	// Lists of many turns don't read what nobody looks at, and threads are longer
+	// than what is sent of them.
+	equal(t, "what is said", letters(turns(key, session.Spoken)), "-"+"------"+"------")
 	equal(t, "what is told", letters(turns(key, session.Told)), "-"+"------"+"------")
 	equal(t, "messages", letters(turns(key, session.Heads)), "-"+"--"+"--")
 	for depth, want := range map[session.Depth]string{session.Heads: "--", session.Traced: "--", session.Told: "--", session.Whole: "ab"} {
@@ -98,6 +99,9 @@ func testMedia(t *testing.T, s session.Store) {
 	whole := turns(key, session.Whole)
 	m := whole[len(whole)-1].Message.Parts[1].Media
 	equal(t, "the image", *m, *picture("a").Media)
+	named := turns(key, session.Spoken)[len(whole)-1].Message.Parts[1].Media
+	equal(t, "its bytes", string(value(s.Content(ctx, named))(t)), string(m.Data))
+	equal(t, "those of an image that is not there", string(value(s.Content(ctx, &llm.Media{Size: 5, Sum: "00"}))(t)), "")
 
 	early, late := forkOf("early", 3, 30), forkOf("late", 4, 30)
 	must(t, s.Fork(ctx, early))
@@ -109,4 +113,25 @@ func testMedia(t *testing.T, s session.Store) {
 	withPictures(t, s, early.Key, "run3", 5, 40)
 	equal(t, "it goes on", letters(turns(early.Key, session.Whole)), "s"+once+once)
 	must(t, s.Delete(ctx, early.Key))
+}
+
+// loaded is a thread's messages with the bytes of their images and files.
+func loaded(t *testing.T, thread agent.Thread) []llm.Message {
+	t.Helper()
+	var load func(parts []llm.Part)
+	load = func(parts []llm.Part) {
+		for _, p := range parts {
+			if p.Result != nil {
+				load(p.Result.Content)
+			}
+			if m := p.Media; m != nil && m.Sum != "" {
+				m.Data = value(thread.Load(t.Context(), m))(t)
+				m.Size, m.Sum = 0, ""
+			}
+		}
+	}
+	for _, m := range thread.Messages {
+		load(m.Parts)
+	}
+	return thread.Messages
 }

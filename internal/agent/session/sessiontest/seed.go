@@ -139,7 +139,7 @@ func testSeed(t *testing.T, s session.Store, i int, seed []llm.Message, want, ti
 	next := AgentTurn(k, fmt.Sprint("next", i), "next")
 	next.Seed = []llm.Message{llm.UserMessage("ignored"), llm.AssistantMessage("ignored")}
 	again := value(h.Begin(ctx, next))(t)
-	if !strings.HasPrefix(text(again.Messages), text(thread.Messages)) || len(again.Messages) != len(thread.Messages)+2 {
+	if !strings.HasPrefix(text(loaded(t, again)), text(thread.Messages)) || len(again.Messages) != len(thread.Messages)+2 {
 		t.Errorf("thread %d goes on as %s", i, said(again.Messages))
 	}
 	must(t, h.End(ctx, next, agent.End{Status: agent.Done}))

@@ -65,8 +65,15 @@ func (f Form) Settings() ([]byte, error) {
 //
 // Nothing names the session: the server's cache goes by the beginning of a
 // request alone, for which the SDK has a key that only helps to spread load.
-func Encode(req *llm.Request, f Form, settings []byte) []byte {
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: wire.Takes(req.Target), names: f.Names.Names(req.Tools), form: f}
+//
+// The error is that of loading images and files.
+func Encode(req *llm.Request, f Form, settings []byte) ([]byte, error) {
+	shows := wire.Takes(req.Target)
+	req, err := wire.Fit(req, shows, room)
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: f.Names.Names(req.Tools), form: f}
 	e.b = append(e.b, `{"stream":true,`...)
 	e.b = append(e.b, settings[1:len(settings)-1]...)
 	if len(req.Tools) > 0 {
@@ -77,9 +84,8 @@ func Encode(req *llm.Request, f Form, settings []byte) []byte {
 		e.b = jsonstring.Append(e.b, words)
 	}
 	e.b = append(e.b, `,"input":[`...)
-	messages := wire.Fit(req.Messages, e.shows, room)
-	for i := range messages {
-		e.message(messages, i)
+	for i := range req.Messages {
+		e.message(req.Messages, i)
 	}
 	if !e.some {
 		e.plain(goOn)
@@ -88,7 +94,7 @@ func Encode(req *llm.Request, f Form, settings []byte) []byte {
 	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 {
 		e.b = append(e.b, `,"tool_choice":"none"`...)
 	}
-	return append(e.b, '}')
+	return append(e.b, '}'), nil
 }
 
 // goOn is what the API is given where a transcript has nothing: it wants an item.

@@ -32,7 +32,11 @@ func encoded(t testing.TB, req llm.Request, f Form) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Encode(&req, f, settings)
+	body, err := Encode(&req, f, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
 
 func assistant(parts ...llm.Part) llm.Message { return llm.Message{Role: llm.Assistant, Parts: parts} }
@@ -173,6 +177,10 @@ func BenchmarkEncode(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		b.SetBytes(int64(len(Encode(&req, f, settings))))
+		body, err := Encode(&req, f, settings)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(body)))
 	}
 }
