@@ -15,8 +15,9 @@
 //
 // A Keeper lives as long as its process and needs no closing; what it has set
 // aside is lost with it, and what was used it reads in the ledger, where other
-// processes enter theirs. A Guard is closed at the end of its run. Nothing here
-// waits but for the ledger.
+// processes enter theirs. A Guard is closed at the end of its run, when its calls
+// are entered. Nothing here waits but for the ledger, and that no longer than a
+// context lasts.
 //
 // Start reading at [Guard.Request].
 package budget
@@ -81,6 +82,11 @@ type Options struct {
 type Keeper struct {
 	opts Options
 
+	// reading is held by whoever reads the ledger, which may take its time: it is
+	// waited for only as long as a context lasts. mu is held for moments, and
+	// never while something is waited for.
+	reading chan struct{}
+
 	mu     sync.Mutex
 	day    time.Time         // that used is of
 	used   map[string]Amount // on that day, by agent
@@ -93,7 +99,7 @@ func New(o Options) *Keeper {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Keeper{opts: o, guards: map[*Guard]struct{}{}}
+	return &Keeper{opts: o, reading: make(chan struct{}, 1), guards: map[*Guard]struct{}{}}
 }
 
 // has reports whether there is a limit of a scope among limits.
@@ -104,25 +110,67 @@ func has(limits []Limit, s Scope) bool {
 // today is the day that a time is of.
 func today(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// read brings used up to date. The caller holds k.mu.
-func (k *Keeper) read(ctx context.Context) error {
-	day := today(k.opts.Now())
-	if !k.day.Equal(day) {
-		// From the first entry on: the clock may have been set back, and some of
-		// the day may have been read, and left out, when it was still the day before.
-		k.day, k.used, k.last = day, map[string]Amount{}, 0
+// Refresh reads what was used today, by other processes too. It waits for the
+// ledger, but no longer than ctx lasts.
+func (k *Keeper) Refresh(ctx context.Context) error {
+	select {
+	case k.reading <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("read what was used today: %w", ctx.Err())
 	}
-	days, last, err := k.opts.Ledger.Behind(ctx, k.last, day)
+	defer func() { <-k.reading }()
+	day := today(k.opts.Now())
+	behind, closed := k.readFrom(day)
+	days, last, err := k.opts.Ledger.Behind(ctx, behind, day)
 	if err != nil {
 		return fmt.Errorf("read what was used today: %w", err)
 	}
+	k.take(day, days, last, closed)
+	return nil
+}
+
+// readFrom is the entry of the ledger behind which there is something to read of
+// day, and the guards that are closed by now, whose calls are all entered.
+func (k *Keeper) readFrom(day time.Time) (entry int64, closed []*Guard) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for g := range k.guards {
+		if g.closed {
+			closed = append(closed, g)
+		}
+	}
+	if !k.day.Equal(day) {
+		// From the first entry on: the clock may have been set back, and some of
+		// the day may have been read, and left out, when it was still the day before.
+		return 0, closed
+	}
+	return k.last, closed
+}
+
+// take takes in what was read of day.
+func (k *Keeper) take(day time.Time, days []RunDay, last int64, closed []*Guard) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, g := range closed {
+		delete(k.guards, g)
+	}
+	if !k.day.Equal(day) {
+		k.day, k.used = day, map[string]Amount{}
+		for g := range k.guards {
+			g.entered = 0
+		}
+	}
 	k.last = last
+	calls := map[string]int{}
 	for _, d := range days {
 		if d.Day.Equal(day) {
 			k.used[d.Agent] = k.used[d.Agent].plus(d.Used)
+			calls[d.Run] += d.Calls
 		}
 	}
-	return nil
+	for g := range k.guards {
+		g.entered += calls[g.run]
+	}
 }
 
 // usedToday is what was used of a day's limit, and what is set aside of it. The
@@ -135,7 +183,7 @@ func (k *Keeper) usedToday(l Limit) (used, aside Amount) {
 	}
 	for g := range k.guards {
 		if l.holdsFor(g.agent) {
-			used, aside = used.plus(g.unstored), aside.plus(g.held)
+			used, aside = used.plus(g.unread(k.day)), aside.plus(g.held)
 		}
 	}
 	return used, aside
@@ -183,14 +231,8 @@ func (k *Keeper) Standings(ctx context.Context, agent, session string) ([]Standi
 	return list, nil
 }
 
-// Refresh reads what was used today, by other processes too.
-func (k *Keeper) Refresh(ctx context.Context) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.read(ctx)
-}
-
 // Known tells how it stands with the limits of the day as far as was last read.
+// It doesn't wait.
 func (k *Keeper) Known() []Standing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -225,8 +267,8 @@ func (l Limit) standings(used Amount, resets time.Time) (list []Standing) {
 
 // Guard is the watch of one run of an agent in a session: w, and the limits that
 // hold for the run. It is nil when none does.
-func (k *Keeper) Guard(agentID, session string, w agent.Watch) *Guard {
-	g := &Guard{Watch: w, keeper: k, agent: agentID, session: session, told: map[string]bool{}}
+func (k *Keeper) Guard(agentID, session, run string, w agent.Watch) *Guard {
+	g := &Guard{Watch: w, keeper: k, agent: agentID, session: session, run: run, told: map[string]bool{}}
 	for _, l := range k.opts.Limits {
 		if l.holdsFor(agentID) && l.Amount != (Amount{}) {
 			g.limits = append(g.limits, l)

@@ -15,11 +15,11 @@ func (l *entries) Sum(context.Context, Query) ([]Row, error) { return nil, nil }
 
 func (l *entries) Session(context.Context, string, string) (Amount, error) { return Amount{}, nil }
 
-func (l *entries) Behind(_ context.Context, entry int64, from time.Time) (days []AgentDay, last int64, err error) {
+func (l *entries) Behind(_ context.Context, entry int64, from time.Time) (days []RunDay, last int64, err error) {
 	last = max(entry, 0)
 	for i, at := range *l {
 		if n := int64(i + 1); n > entry && !at.Before(from) {
-			days, last = append(days, AgentDay{Day: today(at), Agent: "a", Used: Amount{Tokens: 1}}), n
+			days, last = append(days, RunDay{Day: today(at), Agent: "a", Run: "r", Calls: 1, Used: Amount{Tokens: 1}}), n
 		}
 	}
 	return days, last, nil

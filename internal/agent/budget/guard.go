@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -30,9 +31,10 @@ func tokens(bytes int) int64 { return int64(bytes+bytesPerToken-1) / bytesPerTok
 // by one goroutine.
 type Guard struct {
 	agent.Watch
-	keeper         *Keeper
-	agent, session string
-	limits         []Limit
+	keeper       *Keeper
+	agent        string
+	session, run string
+	limits       []Limit
 
 	begun  bool
 	before Amount // what the session had used when the run began
@@ -40,12 +42,36 @@ type Guard struct {
 	told   map[string]bool
 	err    error // the ledger can't be read
 
-	asked int // bytes of the request under way
+	asked call // the request under way: its bytes and least
 	last  call
 
 	// Guarded by Keeper.mu:
-	held     Amount // set aside for the request under way
-	unstored Amount // used, but perhaps not in the ledger yet
+	held    Amount // set aside for the request under way
+	calls   []made // of this run, in the order in which the ledger gets them
+	entered int    // how many of those of Keeper.day were read in the ledger
+	closed  bool   // the run has ended; it counts until its last calls are read
+}
+
+// made is what a call used, and on which day.
+type made struct {
+	day  time.Time
+	used Amount
+}
+
+// unread is what the run used on day that was not read in the ledger: so each
+// call counts once, whether it is entered or not. The caller holds Keeper.mu.
+func (g *Guard) unread(day time.Time) (used Amount) {
+	skip := g.entered
+	for _, c := range g.calls {
+		switch {
+		case !c.day.Equal(day):
+		case skip > 0:
+			skip--
+		default:
+			used = used.plus(c.used)
+		}
+	}
+	return used
 }
 
 // call is the last one that was made.
@@ -53,6 +79,7 @@ type call struct {
 	target        llm.Target
 	bytes         int
 	input, output int64 // tokens
+	least         int64 // for how many an answer must have had room
 }
 
 // room is what is left of a limit.
@@ -62,21 +89,25 @@ type room struct {
 	aside Amount // of what is not left: set aside for other calls under way
 }
 
-// rooms tells what is left of each limit. The caller holds Keeper.mu.
-func (g *Guard) rooms(ctx context.Context) ([]room, error) {
+// look brings up to date what is read of the ledger.
+func (g *Guard) look(ctx context.Context) error {
 	if !g.begun && has(g.limits, PerSession) {
 		used, err := g.keeper.opts.Ledger.Session(ctx, g.agent, g.session)
 		if err != nil {
-			return nil, fmt.Errorf("read what session %s/%s used: %w", g.agent, g.session, err)
+			return fmt.Errorf("read what session %s/%s used: %w", g.agent, g.session, err)
 		}
 		g.before = used
 	}
 	g.begun = true
 	if has(g.limits, PerDay) {
-		if err := g.keeper.read(ctx); err != nil {
-			return nil, err
-		}
+		return g.keeper.Refresh(ctx)
 	}
+	return nil
+}
+
+// rooms tells what is left of each limit, as far as was read. The caller holds
+// Keeper.mu.
+func (g *Guard) rooms() []room {
 	list := make([]room, 0, len(g.limits))
 	for _, l := range g.limits {
 		r := room{Limit: l}
@@ -91,7 +122,7 @@ func (g *Guard) rooms(ctx context.Context) ([]room, error) {
 		}
 		list = append(list, r)
 	}
-	return list, nil
+	return list
 }
 
 // cost is the most that a call can cost: nothing of its input may be in the
@@ -134,43 +165,19 @@ func lacks(rooms []room, n need) (short room, unit string) {
 
 // Before implements [agent.Watch]. The run ends when what is left can't pay
 // another call, and makes its last one when it can't pay the one behind that.
+// What the first call costs, Request knows.
 func (g *Guard) Before(ctx context.Context, n int, last *agent.Round) agent.Directive {
 	d := g.Watch.Before(ctx, n, last)
-	if d.Stop {
+	if d.Stop || last == nil {
 		return d
 	}
-	g.keeper.mu.Lock()
-	defer g.keeper.mu.Unlock()
-	g.held = Amount{}
-	rooms, err := g.rooms(ctx)
-	if g.err = err; err != nil {
+	if g.err = g.look(ctx); g.err != nil {
 		return d // Request ends the run with it
 	}
-	if last == nil {
-		// What it costs to ask is known when it is known who is asked.
-		if short, unit := lacks(rooms, need{minAnswer, new(float64)}); unit != "" {
-			return g.stop(d, short, unit, need{tokens: minAnswer})
-		}
-		return d
-	}
-	grown := 0
-	for _, o := range last.Outcomes {
-		grown += size(o.Content)
-	}
-	for _, m := range d.Messages {
-		grown += size(m.Parts)
-	}
-	next := g.last.input + g.last.output + tokens(grown)
-	one := g.need(g.last.target, next, minAnswer)
+	rooms := g.free()
+	one, both := g.next(d, last)
 	if short, unit := lacks(rooms, one); unit != "" {
 		return g.stop(d, short, unit, one)
-	}
-	answer := max(g.last.output, minAnswer)
-	both := g.need(g.last.target, next, answer)
-	another := g.need(g.last.target, next+answer+tokens(grown), minAnswer)
-	both.tokens += another.tokens
-	if both.usd != nil {
-		*both.usd += *another.usd // of the same target
 	}
 	if short, unit := lacks(rooms, both); unit != "" && !d.NoTools {
 		d.NoTools = true
@@ -179,6 +186,36 @@ func (g *Guard) Before(ctx context.Context, n int, last *agent.Round) agent.Dire
 		d.NoticeKind, d.Notice = "budget", short.stands(unit)+"; the model answers with what it has"
 	}
 	return d
+}
+
+// free is what is left of each limit while the run has nothing set aside.
+func (g *Guard) free() []room {
+	g.keeper.mu.Lock()
+	defer g.keeper.mu.Unlock()
+	g.held = Amount{}
+	return g.rooms()
+}
+
+// next is what the call behind last needs at least, and what it needs together
+// with one more.
+func (g *Guard) next(d agent.Directive, last *agent.Round) (one, both need) {
+	grown := 0
+	for _, o := range last.Outcomes {
+		grown += size(o.Content)
+	}
+	for _, m := range d.Messages {
+		grown += size(m.Parts)
+	}
+	next := g.last.input + g.last.output + tokens(grown)
+	one = g.need(g.last.target, next, g.last.least)
+	answer := max(g.last.output, g.last.least)
+	both = g.need(g.last.target, next, answer)
+	another := g.need(g.last.target, next+answer+tokens(grown), g.last.least)
+	both.tokens += another.tokens
+	if both.usd != nil {
+		*both.usd += *another.usd // of the same target
+	}
+	return one, both
 }
 
 // stop ends the run with words about the limit of which too little is left.
@@ -207,44 +244,59 @@ func (g *Guard) Request(ctx context.Context, req *llm.Request, bytes int) (notic
 	if notice, err = g.Watch.Request(ctx, req, bytes); err != nil {
 		return notice, err
 	}
+	if err := g.look(ctx); err != nil {
+		return notice, err
+	}
+	if err := g.setAside(req, bytes); err != nil {
+		return notice, err
+	}
+	return join(notice, g.uncountable(req.Target)), nil
+}
+
+// setAside sets aside what req may use, and lowers how long its answer may be to
+// what there is room for.
+func (g *Guard) setAside(req *llm.Request, bytes int) error {
 	g.keeper.mu.Lock()
 	defer g.keeper.mu.Unlock()
 	g.held = Amount{}
-	rooms, err := g.rooms(ctx)
-	if err != nil {
-		return notice, err
-	}
+	rooms := g.rooms()
 	input := tokens(bytes)
 	if g.last.target.String() == req.Target.String() && bytes >= g.last.bytes {
 		input = g.last.input + tokens(bytes-g.last.bytes)
 	}
-	longest := int64(req.MaxOutput)
-	if longest <= 0 {
-		longest = int64(req.Target.MaxOutput)
-	}
-	if longest <= 0 {
-		longest = longAnswer
-	}
-	least := g.need(req.Target, input, min(minAnswer, longest))
-	if short, unit := lacks(rooms, least); unit != "" {
-		return notice, &agent.OverBudget{
-			Reason: short.reason(unit, least, g.keeper.opts.Now()), Notice: short.stands(unit) + "; the run ends",
+	longest := longestOf(req)
+	least := min(minAnswer, longest)
+	needed := g.need(req.Target, input, least)
+	if short, unit := lacks(rooms, needed); unit != "" {
+		return &agent.OverBudget{
+			Reason: short.reason(unit, needed, g.keeper.opts.Now()), Notice: short.stands(unit) + "; the run ends",
 		}
 	}
 	output := longest
 	for _, r := range rooms {
 		output = min(output, g.longest(r, req.Target, input))
 	}
-	output = max(output, min(minAnswer, longest))
+	output = max(output, least)
 	if output < longest {
 		req.MaxOutput = int(output)
 	}
-	g.asked = bytes
+	g.asked = call{bytes: bytes, least: least}
 	g.held = Amount{Tokens: input + output}
 	if usd := g.keeper.cost(req.Target, input, output); usd != nil {
 		g.held.USD = *usd
 	}
-	return join(notice, g.uncountable(req.Target)), nil
+	return nil
+}
+
+// longestOf is how many tokens an answer to req may have.
+func longestOf(req *llm.Request) int64 {
+	if req.MaxOutput > 0 {
+		return int64(req.MaxOutput)
+	}
+	if req.Target.MaxOutput > 0 {
+		return int64(req.Target.MaxOutput)
+	}
+	return longAnswer
 }
 
 // longest is how many tokens an answer may have for which there is room.
@@ -300,20 +352,18 @@ func (g *Guard) Spent(s *agent.Spent) {
 	if usd != nil {
 		a.USD = *usd
 	}
-	g.used, g.unstored = g.used.plus(a), g.unstored.plus(a)
-	g.last = call{target: s.Target, bytes: g.asked, input: u.Input, output: u.Output}
+	g.used = g.used.plus(a)
+	g.calls = append(g.calls, made{today(s.Time), a})
+	g.last = call{target: s.Target, bytes: g.asked.bytes, input: u.Input, output: u.Output, least: g.asked.least}
 }
 
-// Stored says that all that was used so far is in the ledger.
-func (g *Guard) Stored() {
-	g.keeper.mu.Lock()
-	defer g.keeper.mu.Unlock()
-	g.unstored = Amount{}
-}
-
-// Close gives back what the run has set aside.
+// Close gives back what the run has set aside. All of its calls have been
+// entered in the ledger.
 func (g *Guard) Close() {
 	g.keeper.mu.Lock()
 	defer g.keeper.mu.Unlock()
-	delete(g.keeper.guards, g)
+	g.held, g.closed = Amount{}, true
+	if len(g.calls) == 0 || !has(g.limits, PerDay) {
+		delete(g.keeper.guards, g)
+	}
 }

@@ -24,16 +24,18 @@ type Ledger interface {
 	// Session is what a session used: what calls used that nobody counted is
 	// guessed. What a fork began with was used elsewhere.
 	Session(ctx context.Context, agent, id string) (Amount, error)
-	// Behind adds up, by day and agent and as Session does, what was entered
+	// Behind adds up, by day and run and as Session does, what was entered
 	// behind the entry numbered so (0 is before all) and happened from a time on.
 	// last is the number of the last of these entries, or entry.
-	Behind(ctx context.Context, entry int64, from time.Time) (days []AgentDay, last int64, err error)
+	Behind(ctx context.Context, entry int64, from time.Time) (days []RunDay, last int64, err error)
 }
 
-// AgentDay is what an agent used on a day.
-type AgentDay struct {
+// RunDay is what a run of an agent used on a day.
+type RunDay struct {
 	Day   time.Time // when it began, in UTC
 	Agent string
+	Run   string
+	Calls int
 	Used  Amount
 }
 

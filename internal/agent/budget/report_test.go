@@ -67,7 +67,7 @@ func (s sums) Sum(context.Context, Query) ([]Row, error) { return s, nil }
 
 func (sums) Session(context.Context, string, string) (Amount, error) { return Amount{}, nil }
 
-func (sums) Behind(context.Context, int64, time.Time) ([]AgentDay, int64, error) { return nil, 0, nil }
+func (sums) Behind(context.Context, int64, time.Time) ([]RunDay, int64, error) { return nil, 0, nil }
 
 // A report tells days in their order, within one the dearest first, and leaves
 // out what cost least.

@@ -139,7 +139,7 @@ func (r *Runner) loop(l *lane, run *Run) {
 	var watch agent.Watch = agent.NewBrake(run.profile.Limits, func() ([]llm.Message, []string) { return r.takeIn(l) })
 	history := &record{History: loop.History, lane: l, run: run}
 	if r.opts.Budget != nil {
-		if history.guard = r.opts.Budget.Guard(run.Agent, run.Session, watch); history.guard != nil {
+		if history.guard = r.opts.Budget.Guard(run.Agent, run.Session, run.ID, watch); history.guard != nil {
 			defer history.guard.Close()
 			watch = history.guard
 		}
@@ -278,9 +278,6 @@ func (h *record) stored(r *agent.Round) {
 
 // spent tells of model calls that are in the ledger now.
 func (h *record) spent(calls []agent.Spent) {
-	if h.guard != nil {
-		h.guard.Stored()
-	}
 	if tell := h.run.runner.opts.Spent; tell != nil && len(calls) > 0 {
 		tell(calls)
 	}

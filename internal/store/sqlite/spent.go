@@ -154,7 +154,7 @@ func (l *Ledger) Session(ctx context.Context, agent, id string) (used budget.Amo
 }
 
 // Behind implements [budget.Ledger].
-func (l *Ledger) Behind(ctx context.Context, entry int64, from time.Time) (days []budget.AgentDay, last int64, err error) {
+func (l *Ledger) Behind(ctx context.Context, entry int64, from time.Time) (days []budget.RunDay, last int64, err error) {
 	last = entry
 	err = l.db.read(ctx, func(t *tx) error {
 		// Without the plus, a day with many entries would be read whole each time.
@@ -162,11 +162,11 @@ func (l *Ledger) Behind(ctx context.Context, entry int64, from time.Time) (days 
 		if entry > 0 {
 			cond, args = "id > ? AND +at >= ?", []any{entry, nano(from)}
 		}
-		return t.each("SELECT at / 86400000000000, agent, max(id), "+budgetTokens+", "+budgetUSD+" FROM spent WHERE "+cond+" GROUP BY 1, 2", args,
+		return t.each("SELECT at / 86400000000000, agent, run, max(id), count(*), "+budgetTokens+", "+budgetUSD+" FROM spent WHERE "+cond+" GROUP BY 1, 2, 3", args,
 			func(scan func(...any) error) error {
-				var d budget.AgentDay
+				var d budget.RunDay
 				var row, day int64
-				err := scan(&day, &d.Agent, &row, &d.Used.Tokens, &d.Used.USD)
+				err := scan(&day, &d.Agent, &d.Run, &row, &d.Calls, &d.Used.Tokens, &d.Used.USD)
 				d.Day = time.Unix(day*86400, 0).UTC()
 				days, last = append(days, d), max(last, row)
 				return err
