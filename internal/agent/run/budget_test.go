@@ -38,6 +38,8 @@ type spender struct {
 	// answer, and is told when a run ended.
 	arrived, answer, ended chan struct{}
 
+	breaks bool // its code does, when it has answered
+
 	mu    sync.Mutex
 	dice  *rand.Rand
 	asked int
@@ -90,6 +92,9 @@ func (m *spender) Stream(_ context.Context, _ string, _ bool, build func(llm.Tar
 				reply.Message.Parts = append(reply.Message.Parts, llm.Part{Kind: llm.KindCall, Call: &llm.ToolCall{Name: "work", Arguments: "{}"}})
 			}
 			yield(llm.Event{Type: llm.EventDone, Reply: &reply}, nil)
+			if m.breaks {
+				panic("broken")
+			}
 			return
 		}
 	}
@@ -408,6 +413,33 @@ func TestManySessionsShareADay(t *testing.T) {
 	<-again.Done()
 	if end, text, _ := again.End(); end.Status != agent.Done {
 		t.Errorf("in a moment, it ended as %s: %s", end.Status, text)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a run used whose code breaks is entered all the same.
+func TestWhatABrokenRunUsedIsEntered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := &spender{output: 600, breaks: true}
+	limit := budget.Limit{Key: "budget.day", Scope: budget.PerDay, Amount: budget.Amount{Tokens: 50_000}}
+	s := newSpending(t, sqlitetest.Open(t, filepath.Join(dir, "state.db")), dir, m, limit)
+	r := s.start(t, "main", "s")
+	<-r.Done()
+	if end, _, _ := r.End(); end.Status != agent.Failed {
+		t.Errorf("it ended as %s", end.Status)
+	}
+	rows := s.used(t, budget.Query{By: []budget.By{budget.ByRun}})
+	if len(rows) != 1 || rows[0].Run != r.ID || rows[0].Calls != 1 || rows[0].Usage.Output == 0 {
+		t.Fatalf("the ledger has %+v", rows)
+	}
+	if err := s.keeper.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if used := s.keeper.Known()[0].Used; int64(used) != rows[0].Usage.Input+rows[0].Usage.Output {
+		t.Errorf("%v of the day are used, and the ledger has %+v", used, rows)
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)

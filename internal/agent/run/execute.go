@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/goclaw/goclaw/internal/agent"
-	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -18,6 +17,7 @@ func (r *Runner) execute(l *lane, run *Run) {
 		return // it could not be stored, which Start says
 	}
 	defer r.finish(run)
+	defer run.closeGuard()
 	defer r.rescue(run)
 	if run.ctx.Err() != nil || r.isDraining() {
 		r.leave(run)
@@ -137,15 +137,14 @@ func (run *Run) stopped() bool { return errors.Is(context.Cause(run.ctx), errSto
 func (r *Runner) loop(l *lane, run *Run) {
 	loop := *run.profile.Loop
 	var watch agent.Watch = agent.NewBrake(run.profile.Limits, func() ([]llm.Message, []string) { return r.takeIn(l) })
-	history := &record{History: loop.History, lane: l, run: run}
 	if r.opts.Budget != nil {
-		if history.guard = r.opts.Budget.Guard(run.Agent, run.Session, run.ID, watch); history.guard != nil {
-			defer history.guard.Close()
-			watch = history.guard
+		if run.guard = r.opts.Budget.Guard(run.Agent, run.Session, run.ID, watch); run.guard != nil {
+			watch = run.guard
 		}
 	}
-	loop.Watch = func(agent.Turn) agent.Watch { return watch }
-	loop.History = history
+	run.history = &record{History: loop.History, lane: l, run: run}
+	loop.Watch = func(agent.Turn) agent.Watch { return &tally{watch, run.history} }
+	loop.History = run.history
 	turn := run.turn()
 	for e := range loop.ProcessStream(run.ctx, turn) {
 		if e.End != nil && run.interrupted() {
@@ -194,8 +193,17 @@ func (run *Run) turn() agent.Turn {
 	return t
 }
 
+// closeGuard gives back what the run has set aside, when all that it used is
+// entered.
+func (run *Run) closeGuard() {
+	if run.guard != nil {
+		run.guard.Close()
+	}
+}
+
 // endBroken stores that the loop's own code broke, so that the session is not
-// left running. The code that broke may be that of the history.
+// left running, and what was spent until then. The code that broke may be that
+// of the history.
 func (run *Run) endBroken(words string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -203,8 +211,13 @@ func (run *Run) endBroken(words string) {
 		}
 	}()
 	end := agent.End{Status: agent.Failed, Error: words, Time: run.runner.opts.Now()}
+	if run.history != nil {
+		end.Spent = run.history.unstored
+	}
 	if err := run.profile.Loop.History.End(context.WithoutCancel(run.ctx), run.turn(), end); err != nil {
 		run.logger().Error("the end of a run that panicked was not stored", "err", err)
+	} else if run.history != nil {
+		run.history.spent(end.Spent)
 	}
 }
 
@@ -213,9 +226,22 @@ func (run *Run) endBroken(words string) {
 // always who can mend it.
 type record struct {
 	agent.History
-	lane  *lane
-	run   *Run
-	guard *budget.Guard // nil when the run has no limits
+	lane     *lane
+	run      *Run
+	unstored []agent.Spent // model calls that no round or end was stored with
+}
+
+// tally tells the record what the loop spends.
+type tally struct {
+	agent.Watch
+	record *record
+}
+
+func (t *tally) Spent(s *agent.Spent) {
+	if s != nil {
+		t.record.unstored = append(t.record.unstored, *s)
+	}
+	t.Watch.Spent(s)
 }
 
 func (h *record) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error) {
@@ -269,15 +295,15 @@ func (h *record) noted(err error) error {
 
 // stored tells of a reply that was stored.
 func (h *record) stored(r *agent.Round) {
-	runner := h.run.runner
-	if len(r.Joined) > 0 {
-		runner.joined(h.lane, r.Joined)
-	}
 	h.spent(r.Spent)
+	if len(r.Joined) > 0 {
+		h.run.runner.joined(h.lane, r.Joined)
+	}
 }
 
 // spent tells of model calls that are in the ledger now.
 func (h *record) spent(calls []agent.Spent) {
+	h.unstored = h.unstored[min(len(calls), len(h.unstored)):]
 	if tell := h.run.runner.opts.Spent; tell != nil && len(calls) > 0 {
 		tell(calls)
 	}

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/agent/session"
 )
 
@@ -43,11 +44,13 @@ type Run struct {
 	cancel  context.CancelCauseFunc
 	log     *eventLog
 
-	queued    time.Time // when it was accepted: the order of those that wait
-	guarded   bool      // its caller must be who began the session
-	recovered bool      // it comes from the inbox of another process
-	broken    string    // why it can't be run, for the person; empty when it can
-	urgent    bool      // it goes before what waits in turn; guarded by Runner.mu
+	queued    time.Time     // when it was accepted: the order of those that wait
+	guarded   bool          // its caller must be who began the session
+	recovered bool          // it comes from the inbox of another process
+	broken    string        // why it can't be run, for the person; empty when it can
+	history   *record       // once the loop was begun
+	guard     *budget.Guard // nil when the run has no limits
+	urgent    bool          // it goes before what waits in turn; guarded by Runner.mu
 
 	mu        sync.Mutex
 	row       *row // its place in the inbox; nil when it has none
