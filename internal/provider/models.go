@@ -33,6 +33,7 @@ type Maker struct {
 // Model is what the model table knows of a model.
 type Model struct {
 	Name          string `json:"name"`
+	Maker         string `json:"-"`              // the built-in provider in whose list it stands
 	ContextWindow int    `json:"context_window"` // tokens
 	MaxOutput     int    `json:"max_output"`     // tokens of one answer, reasoning included
 	Price         *Price `json:"price,omitempty"`
@@ -111,6 +112,7 @@ func readTable(data []byte) (*Table, error) {
 			if t.byName[m.Name] != nil {
 				return nil, fmt.Errorf("%s stands there twice", m.Name)
 			}
+			m.Maker = p.Name
 			t.byName[m.Name] = m
 		}
 	}

@@ -33,6 +33,7 @@ func TestWhichAPI(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, model, base string
+		kind              string // of provider
 		reasoning         string
 		bare              bool // without tools
 		learned           refusals
@@ -48,6 +49,11 @@ func TestWhichAPI(t *testing.T) {
 		{name: "doesn't reason", model: "gpt-4o"},
 		{name: "nobody knows it", model: "gpt-x"},
 		{name: "elsewhere", model: "gpt-6-luna", base: "http://127.0.0.1:8000/v1"},
+		{name: "a proxy in front of OpenAI", model: "gpt-6-luna", kind: "openai", base: "http://127.0.0.1:8000/v1", responses: true},
+		{name: "by the name that a proxy gives it", model: "openai/gpt-6-luna", kind: "openai", base: "http://127.0.0.1:8000/v1", responses: true},
+		{name: "a proxy without", model: "gpt-6-luna", kind: "openai", base: "http://127.0.0.1:8000/v1", learned: refusedResponses},
+		{name: "another's model behind a proxy", model: "claude-sonnet-5-5", kind: "openai", base: "http://127.0.0.1:8000/v1"},
+		{name: "what is only compatible", model: "gpt-6-luna", kind: provider.Compatible, base: "http://127.0.0.1:8000/v1"},
 		{name: "Azure", model: "gpt-6-luna", base: "https://x.openai.azure.com/openai/v1", responses: true},
 		{name: "the address says so", model: "gpt-x", base: "http://127.0.0.1:8000/v1/responses/", bare: true, responses: true},
 		{name: "the address says no", model: "gpt-6-luna", base: "https://api.openai.com/v1/chat/completions"},
@@ -62,7 +68,7 @@ func TestWhichAPI(t *testing.T) {
 			if test.base == "" {
 				test.base = "https://api.openai.com/v1"
 			}
-			d := newDialect(provider.Settings{BaseURL: test.base})
+			d := newDialect(provider.Settings{BaseURL: test.base, Type: test.kind})
 			d.learned = test.learned
 			req := luna()
 			req.Target.Model, req.Reasoning = test.model, test.reasoning
@@ -74,6 +80,36 @@ func TestWhichAPI(t *testing.T) {
 				t.Errorf("Responses: %v", got)
 			}
 		})
+	}
+}
+
+// What OpenAI documents of its models holds behind a proxy, too: none is sent
+// what they don't take, and a proxy that has one of the two APIs only is asked
+// for the other once.
+func TestProxiesInFrontOfOpenAI(t *testing.T) {
+	t.Parallel()
+	half := 0.5
+	req := luna()
+	req.MaxOutput, req.Temperature = 100, &half
+	for _, status := range []int{404, 405, 501} {
+		s := fakellm.Start(t, fakellm.Fail(status, ""), fakellm.Text("Hello"), fakellm.Text("Hello"))
+		m := open(t, provider.Settings{BaseURL: s.Base(), Type: "openai", Key: "k"})
+		for range 2 {
+			if got := ask(t.Context(), m, req); got.err != nil || got.text != "Hello" {
+				t.Fatalf("%d: %q, %v", status, got.text, got.err)
+			}
+		}
+		for i, r := range s.Requests() {
+			if want := i == 0; (r.Path == "/v1/responses") != want {
+				t.Errorf("%d: request %d went to %s", status, i, r.Path)
+			}
+			if body := string(r.Body); strings.Contains(body, `"temperature"`) || strings.Contains(body, `"max_tokens"`) {
+				t.Errorf("%d: %s", status, body)
+			}
+		}
+		if last := string(s.Requests()[2].Body); !strings.Contains(last, `"max_completion_tokens":100`) {
+			t.Errorf("%d: %s", status, last)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 // documents: known by the address or the type, or learned from a refusal.
 type dialect struct {
 	official bool // OpenAI's own servers
+	fronts   bool // configured as OpenAI, at whatever address: a proxy or a gateway
 	deepseek bool // DeepSeek's wire, whoever serves it
 	own      bool // and DeepSeek's own servers
 	mistral  bool
@@ -67,6 +68,7 @@ func newDialect(s provider.Settings) dialect {
 	host := strings.ToLower(u.Hostname())
 	d := dialect{
 		official: provider.OwnServer(s.BaseURL),
+		fronts:   s.Type == "openai",
 		own:      host == "api.deepseek.com",
 		mistral:  host == "mistral.ai" || strings.HasSuffix(host, ".mistral.ai"),
 		vendor:   strings.ToLower(u.Host),
@@ -95,10 +97,17 @@ func endpoint(base string) (string, api) {
 // chatPath is where Chat Completions is, behind the address of a server.
 const chatPath = "chat/completions"
 
+// openAIs says whether OpenAI's rules hold for a model: at its own servers they
+// do for all, and behind a proxy for those that are known to be OpenAI's.
+func (d dialect) openAIs(known provider.Model) bool {
+	return d.official || d.fronts && known.Maker == "openai"
+}
+
 // responses decides which of OpenAI's two APIs a request takes: true for
 // Responses. Chat Completions is what nearly all servers speak; the other is
-// for models that reason and call tools only there, at OpenAI itself and where
-// a server said so.
+// for models that reason and call tools only there, at OpenAI itself, at what
+// is configured as that, and where a server said so. A proxy that has no such
+// API says that, and is asked in the other one from then on.
 func (d dialect) responses(req *llm.Request, known provider.Model) bool {
 	reasons := req.Reasoning != "off" || known.Name != "" && !slices.Contains(known.Effort, "none")
 	switch {
@@ -113,7 +122,7 @@ func (d dialect) responses(req *llm.Request, known provider.Model) bool {
 	case d.refuses(toolsInResponses):
 		return reasons
 	}
-	return d.official && known.Direct && reasons
+	return d.openAIs(known) && known.Direct && reasons
 }
 
 // names is what the server lets the name of a function be.
@@ -125,7 +134,9 @@ func (d dialect) names() *wire.NameRule {
 }
 
 // completionTokens says which of the two names the output limit goes by.
-func (d dialect) completionTokens() bool { return d.official != d.refuses(refusedTokens) }
+func (d dialect) completionTokens(known provider.Model) bool {
+	return d.openAIs(known) != d.refuses(refusedTokens)
+}
 
 // echoes says whether replies go back with the text of their reasoning. They
 // don't unless the server insists: DeepSeek's own does beside tools, unless the
@@ -153,7 +164,7 @@ func (d dialect) replies() bool { return d.mistral || d.refuses(wantsReplies) }
 // table gets the nearest value that it takes; a model that is not in it gets
 // what was asked for.
 func (d dialect) effort(req *llm.Request, known provider.Model, via bool) string {
-	if direct := d.official && known.Direct || d.refuses(refusedThinking|toolsInResponses); direct && !via && len(req.Tools) > 0 {
+	if direct := d.openAIs(known) && known.Direct || d.refuses(refusedThinking|toolsInResponses); direct && !via && len(req.Tools) > 0 {
 		return "none"
 	}
 	if req.Reasoning == "" || d.refuses(refusedEffort) {
@@ -179,12 +190,21 @@ func (d dialect) form(req *llm.Request, known provider.Model, bare bool) respons
 	reasons := known.Name == "" || len(known.Effort) > 0
 	f.Summary = reasons && !d.refuses(refusedSummaries|refusedEffort)
 	f.Sealed = reasons && !d.refuses(refusedEncryption)
-	if d.tempered(req, known) {
+	if d.tempered(req, known, f.Effort) {
 		f.Temperature, f.Tempered = *req.Temperature, true
 	}
 	return f
 }
 
-func (d dialect) tempered(req *llm.Request, known provider.Model) bool {
-	return req.Temperature != nil && !d.refuses(refusedTemperature) && !(d.official && known.OwnTemperature)
+// tempered says whether the temperature goes along, beside an effort. Some of
+// OpenAI's models take none, and those that needn't reason only while they
+// don't. https://platform.openai.com/docs/guides/latest-model
+func (d dialect) tempered(req *llm.Request, known provider.Model, effort string) bool {
+	switch {
+	case req.Temperature == nil || d.refuses(refusedTemperature):
+		return false
+	case !d.openAIs(known) || len(known.Effort) == 0:
+		return true
+	}
+	return !known.OwnTemperature && (effort == "" || effort == "none")
 }

@@ -113,18 +113,19 @@ func keyOf(req *llm.Request, d dialect) settingsKey {
 // settings encodes what is neither tool nor message, as the SDK's types do.
 func settings(req *llm.Request, d dialect) ([]byte, error) {
 	p := openai.ChatCompletionNewParams{Model: req.Target.Model}
+	known, _ := provider.Lookup(req.Target.Model)
 	if req.MaxOutput > 0 {
-		if d.completionTokens() {
+		if d.completionTokens(known) {
 			p.MaxCompletionTokens = openai.Int(int64(req.MaxOutput))
 		} else {
 			p.MaxTokens = openai.Int(int64(req.MaxOutput))
 		}
 	}
-	known, _ := provider.Lookup(req.Target.Model)
-	if d.tempered(req, known) {
+	effort := d.effort(req, known, false)
+	p.ReasoningEffort = shared.ReasoningEffort(effort)
+	if d.tempered(req, known, effort) {
 		p.Temperature = openai.Float(*req.Temperature)
 	}
-	p.ReasoningEffort = shared.ReasoningEffort(d.effort(req, known, false))
 	if !d.refuses(refusedUsage) {
 		p.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
 	}

@@ -214,6 +214,36 @@ func TestSettings(t *testing.T) {
 			`{"model":"gpt-5-mini"}`,
 		},
 		{
+			"OpenAI's model behind a proxy",
+			llm.Request{MaxOutput: 5, Temperature: &half, Target: llm.Target{Model: "o3"}},
+			dialect{fronts: true, learned: refusedUsage},
+			`{"model":"o3","max_completion_tokens":5}`,
+		},
+		{
+			"another's model behind a proxy",
+			llm.Request{MaxOutput: 5, Temperature: &half, Target: llm.Target{Model: "claude-opus-5"}},
+			dialect{fronts: true, learned: refusedUsage},
+			`{"model":"claude-opus-5","max_tokens":5,"temperature":0.5}`,
+		},
+		{
+			"OpenAI's model on a server that is compatible",
+			llm.Request{MaxOutput: 5, Temperature: &half, Target: llm.Target{Model: "o3"}},
+			dialect{learned: refusedUsage},
+			`{"model":"o3","max_tokens":5,"temperature":0.5}`,
+		},
+		{
+			"a temperature beside no reasoning",
+			llm.Request{Reasoning: "off", Temperature: &half, Target: llm.Target{Model: "gpt-5.4"}},
+			dialect{official: true, learned: refusedUsage},
+			`{"model":"gpt-5.4","temperature":0.5,"reasoning_effort":"none"}`,
+		},
+		{
+			"no temperature beside reasoning",
+			llm.Request{Reasoning: "low", Temperature: &half, Target: llm.Target{Model: "gpt-5.4"}},
+			dialect{fronts: true, learned: refusedUsage},
+			`{"model":"gpt-5.4","reasoning_effort":"low"}`,
+		},
+		{
 			"effort off, a model that has none",
 			llm.Request{Reasoning: "off", Target: llm.Target{Model: "gpt-5-mini"}},
 			dialect{official: true, learned: refusedUsage},
