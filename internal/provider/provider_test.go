@@ -114,6 +114,9 @@ func TestCompletedSettings(t *testing.T) {
 		{Settings{Name: "demo"}, both, "demo", ""},
 		{Settings{Name: "mine", Type: Compatible, BaseURL: "http://box/v1/"}, one, "openai", "http://box/v1"},
 		{Settings{Name: "mine", Type: Compatible, BaseURL: "http://box"}, one, "openai", "http://box"},
+		{Settings{Name: "openai", BaseURL: "http://127.0.0.1:9000?v=1"}, one, "openai", "http://127.0.0.1:9000/v1?v=1"},
+		{Settings{Name: "openai", BaseURL: "http://127.0.0.1:9000/?v=1"}, one, "openai", "http://127.0.0.1:9000/v1?v=1"},
+		{Settings{Name: "mine", Type: Compatible, BaseURL: "http://box/d/?v=1"}, one, "openai", "http://box/d?v=1"},
 	} {
 		got, vendor, p := test.in.complete(test.vendors)
 		if p != nil || vendor != test.vendor || got.BaseURL != test.base || got.Key != strings.TrimSpace(test.in.Key) {
@@ -121,6 +124,25 @@ func TestCompletedSettings(t *testing.T) {
 		}
 		if got.Limits != (Limits{Total: 10 * time.Minute, FirstByte: time.Minute, Idle: time.Minute}) {
 			t.Errorf("%+v", got.Limits)
+		}
+	}
+}
+
+// Of an address with a query each request would have to repeat it, which only
+// OpenAI's wire does.
+func TestAddressesWithAQuery(t *testing.T) {
+	t.Parallel()
+	all := map[string]Vendor{"openai": {Open: openSilent}, "ollama": {Open: openSilent}, "gemini": {Open: openSilent}, "anthropic": {Open: openSilent}}
+	s := New(Options{Vendors: all, Providers: []Settings{
+		{Name: "openai", BaseURL: "http://box?v=1"}, {Name: "ollama", BaseURL: "http://box?v=1"},
+		{Name: "gemini", BaseURL: "http://box/?v=1"}, {Name: "claude", BaseURL: "http://box/v1?v=1"},
+	}})
+	if err := s.Problem("openai"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"ollama", "gemini", "claude"} {
+		if err := s.Problem(name); err == nil || !strings.Contains(err.Error(), "base_url has a query") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

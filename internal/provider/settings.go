@@ -188,18 +188,24 @@ func (s Settings) complete(vendors map[string]Vendor) (Settings, string, *proble
 	if s.BaseURL == "" && s.Type == Compatible {
 		return s, wire.Vendor, problemf(llm.ClassUnknown, "it has no base_url")
 	}
+	if strings.Contains(s.BaseURL, "?") && wire.Vendor != "openai" {
+		return s, wire.Vendor, problemf(llm.ClassUnknown, "its base_url has a query (?…), which its API has no use for: leave it out")
+	}
 	s.BaseURL = withPath(s.BaseURL, wire.Path)
 	s.Limits = s.Limits.complete()
 	return s, wire.Vendor, nil
 }
 
-// withPath adds path to an address that has none.
-func withPath(base, path string) string {
+// withPath adds path to an address that has none, before its query.
+func withPath(address, path string) string {
+	base, query, asks := strings.Cut(address, "?")
 	base = strings.TrimRight(base, "/")
 	u, err := url.Parse(base)
-	if err != nil || path == "" || u.Path != "" || u.Host == "" {
-		// A malformed address is reported by whoever connects to it.
-		return base
+	if err == nil && u.Path == "" && u.Host != "" { // a malformed one is reported by whoever connects to it
+		base += path
 	}
-	return base + path
+	if asks {
+		base += "?" + query
+	}
+	return base
 }

@@ -77,22 +77,41 @@ func newDialect(s provider.Settings) dialect {
 	if d.official && !strings.HasSuffix(host, ".azure.com") { // where each resource is a world of its own
 		d.vendor = "openai"
 	}
-	_, d.api = endpoint(s.BaseURL)
+	d.api = endpointOf(s.BaseURL).api
 	return d
 }
 
-// endpoint takes the name of one of the two APIs off an address that ends with
-// it, as many write it down: then the configuration has decided.
-func endpoint(base string) (string, api) {
-	base = strings.TrimRight(base, "/")
-	if rest, ok := strings.CutSuffix(base, "/"+chatPath); ok {
-		return rest, chatOnly
-	}
-	if rest, ok := strings.CutSuffix(base, "/"+responses.Path); ok {
-		return rest, responsesOnly
-	}
-	return base, eitherAPI
+// endpoint is what an address says.
+type endpoint struct {
+	base  string     // before the path of either API
+	query url.Values // which goes with every request
+	api   api
+	// azure says that it is one of Azure's older addresses.
+	azure bool
 }
+
+// endpointOf takes the name of one of the two APIs off an address that ends with
+// it, as many write it down: then the configuration has decided.
+func endpointOf(address string) endpoint {
+	u, err := url.Parse(address)
+	if err != nil {
+		return endpoint{base: address} // safehttp has refused it
+	}
+	e := endpoint{query: u.Query()}
+	e.azure = strings.HasSuffix(strings.ToLower(u.Hostname()), ".azure.com") && e.query.Has("api-version")
+	e.base, _, _ = strings.Cut(address, "?")
+	e.base = strings.TrimRight(e.base, "/")
+	if rest, ok := strings.CutSuffix(e.base, "/"+chatPath); ok {
+		e.base, e.api = rest, chatOnly
+	} else if rest, ok := strings.CutSuffix(e.base, "/"+responses.Path); ok {
+		e.base, e.api = rest, responsesOnly
+	}
+	return e
+}
+
+// keyHeader is where Azure's older addresses want the key.
+// https://learn.microsoft.com/azure/ai-foundry/openai/reference#authentication
+const keyHeader = "Api-Key"
 
 // chatPath is where Chat Completions is, behind the address of a server.
 const chatPath = "chat/completions"

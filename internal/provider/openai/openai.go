@@ -61,18 +61,30 @@ func Open(s provider.Settings) (llm.Model, error) {
 func newModel(s provider.Settings, client *http.Client) *Model {
 	// A client that is put together reads no variables of the environment, which
 	// openai.NewClient does. One place decides about retries, and it isn't here.
-	base, _ := endpoint(s.BaseURL)
+	at := endpointOf(s.BaseURL)
 	options := []option.RequestOption{
-		option.WithBaseURL(base),
+		option.WithBaseURL(at.base),
 		option.WithHTTPClient(client),
 		option.WithMaxRetries(0),
 		option.WithMiddleware(provider.Private, provider.ShortErrors, provider.InOnePiece),
 		option.WithHeader("User-Agent", "GoClaw"),
 	}
 	m := &Model{limits: s.Limits, dialect: newDialect(s)}
-	if s.Key != "" {
+	switch {
+	case s.Key == "":
+	case at.azure:
+		options = append(options, option.WithHeader(keyHeader, s.Key))
+	default:
 		options = append(options, option.WithAPIKey(s.Key))
-		m.secrets = append(m.secrets, s.Key)
+	}
+	m.secrets = append(m.secrets, s.Key)
+	for name, values := range at.query {
+		for _, value := range values {
+			options = append(options, option.WithQueryAdd(name, value))
+		}
+		if name != "api-version" { // it may be a key, as gateways take one
+			m.secrets = append(m.secrets, values...)
+		}
 	}
 	for name, value := range s.Headers {
 		options = append(options, option.WithHeader(name, value))

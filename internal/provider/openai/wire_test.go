@@ -380,6 +380,51 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// The query of an address goes with each request; Azure's older address, which
+// has one, wants the key in a header of its own.
+func TestAddressWithAQuery(t *testing.T) {
+	t.Parallel()
+	const query = "api-version=2024-10-21"
+	for _, path := range []string{"/openai/deployments/d", "/openai/deployments/d/", "/openai/deployments/d/chat/completions"} {
+		s := fakellm.Start(t, fakellm.Text("a"))
+		m := open(t, provider.Settings{BaseURL: s.URL + path + "?" + query, Key: "sk-mine"})
+		if got := ask(t.Context(), m, hello()); got.err != nil {
+			t.Fatal(got.err)
+		}
+		if r := s.Requests()[0]; r.Path != "/openai/deployments/d/chat/completions" || r.Query != query || r.Header.Get("Authorization") != "Bearer sk-mine" {
+			t.Errorf("%s: asked %s?%s with %v", path, r.Path, r.Query, r.Header)
+		}
+	}
+	var listed string
+	lists := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { listed = r.URL.RequestURI() }))
+	defer lists.Close()
+	_, _ = open(t, provider.Settings{BaseURL: lists.URL + "/v1?" + query}).List(t.Context())
+	if listed != "/v1/models?"+query {
+		t.Errorf("listed at %s", listed)
+	}
+	for base, want := range map[string]string{
+		"https://x.openai.azure.com/openai/deployments/d?" + query: "Api-Key",
+		"https://x.openai.azure.com/openai/v1":                     "Authorization",
+		"https://api.openai.com/v1?" + query:                       "Authorization",
+	} {
+		var with http.Header
+		m := newModel(provider.Settings{BaseURL: base, Key: "sk-mine"}, &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
+			with = r.Header
+			return nil, errors.New("no")
+		})})
+		_ = ask(t.Context(), m, hello())
+		for _, name := range []string{"Api-Key", "Authorization"} {
+			if (with.Get(name) != "") != (name == want) {
+				t.Errorf("%s: %s: %q", base, name, with.Get(name))
+			}
+		}
+	}
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // A server that refuses a setting is asked again without it, once and for all.
 func TestLessons(t *testing.T) {
 	t.Parallel()
