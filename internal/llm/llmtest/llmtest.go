@@ -30,6 +30,7 @@ type Suite struct {
 	Calls Make // is answered with at least two calls
 	Named Make // is answered with a call of calendar_list
 	Fails Make // is answered with a failure
+	Told  Make // is told what the call has used, and then the answer breaks
 	Hangs Make // is never answered
 }
 
@@ -53,11 +54,13 @@ func Run(t *testing.T, s Suite) {
 	run("calls", s.Calls, calls)
 	run("names", s.Named, named)
 	run("a failure", s.Fails, failure)
+	run("what a broken answer has used", s.Told, told)
 	run("stopped", s.Hangs, stopped)
 }
 
 // answer ranges over a whole answer and checks what holds for every one: events
-// up to one Done or one error, and nothing behind it.
+// up to one Done or one error, and nothing behind it. The events are those that
+// a model makes but Done.
 func answer(ctx context.Context, t *testing.T, m llm.Model, req llm.Request) (events []llm.Event, reply *llm.Reply, err error) {
 	t.Helper()
 	for e, eerr := range m.Stream(ctx, req) {
@@ -74,8 +77,9 @@ func answer(ctx context.Context, t *testing.T, m llm.Model, req llm.Request) (ev
 			events = append(events, e)
 		case e.Type == llm.EventUsage:
 			if e.Usage == nil {
-				t.Error("an event of usage without any")
+				t.Fatal("an event of usage without any")
 			}
+			events = append(events, e)
 		default:
 			t.Errorf("an event that is not a model's: %+v", e)
 		}
@@ -210,5 +214,21 @@ func failure(t *testing.T, m llm.Model, req llm.Request) {
 	}
 	if e.Class == "" || e.Message == "" || e.Target != req.Target {
 		t.Errorf("%+v", e)
+	}
+}
+
+func told(t *testing.T, m llm.Model, req llm.Request) {
+	events, _, err := answer(t.Context(), t, m, req)
+	if err == nil {
+		t.Fatal("the answer is whole")
+	}
+	var used llm.Usage
+	for _, e := range events {
+		if e.Type == llm.EventUsage {
+			used = *e.Usage
+		}
+	}
+	if used.Input == 0 {
+		t.Errorf("the call has used %+v; the events are %+v", used, events)
 	}
 }

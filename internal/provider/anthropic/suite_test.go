@@ -28,6 +28,7 @@ func TestScenarios(t *testing.T) {
 		Open:     func(s provider.Settings, c *http.Client) llm.Model { return newModel(s, c) },
 		Unmarked: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(cacheMark), nil) },
 		Tail:     len(`]}]}`),
+		Told:     new(sse(evStart, evHel)),
 		Times: []providertest.Time{
 			{Name: "PR-020 pings and no end", Answer: pings(), Every: 20 * time.Second, AtLeast: 10 * time.Minute, AtMost: 10 * time.Minute, Message: "the answer was not complete within 10 min"},
 			{Name: "complete but not closed", Answer: ends, AtLeast: provider.Grace, AtMost: provider.Grace},

@@ -26,6 +26,7 @@ func TestScenarios(t *testing.T) {
 		Wire: vendor, Type: "gemini", Model: "gemini-3.8-flash",
 		Open: func(s provider.Settings, c *http.Client) llm.Model { return newModel(s, c) },
 		Tail: len(`]}`),
+		Told: new(sse(chHel, `{"usageMetadata":{"promptTokenCount":9}}`)),
 		Times: []providertest.Time{
 			{Name: "comments and no end", Answer: awake(), Every: 20 * time.Second, AtLeast: 10 * time.Minute, AtMost: 10 * time.Minute, Message: "the answer was not complete within 10 min"},
 			{Name: "complete but not closed", Answer: ends, AtLeast: provider.Grace, AtMost: provider.Grace},

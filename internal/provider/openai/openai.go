@@ -235,7 +235,7 @@ func (r *reply) event(data []byte, yield func(llm.Event, error) bool) (end bool,
 			return true, nil
 		}
 		if data, err = r.piece(data); err != nil {
-			return false, err
+			return false, r.broke(err, yield)
 		}
 		if !r.tell(yield) {
 			return false, provider.ErrLeft
@@ -261,7 +261,7 @@ func readDocument(in *wire.Events, t llm.Target, vendor string, yield func(llm.E
 			return provider.ErrDead
 		}
 		if err != nil {
-			return err
+			return r.broke(err, yield)
 		}
 		if !r.tell(yield) {
 			return provider.ErrLeft
@@ -313,12 +313,25 @@ func (r *reply) tell(yield func(llm.Event, error) bool) bool {
 			return false
 		}
 	}
-	if r.usage != r.toldUsage {
-		u := r.usage
-		r.toldUsage = u
-		return yield(llm.Event{Type: llm.EventUsage, Usage: &u}, nil)
+	return r.tellUsage(yield)
+}
+
+func (r *reply) tellUsage(yield func(llm.Event, error) bool) bool {
+	if r.usage == r.toldUsage {
+		return true
 	}
-	return true
+	u := r.usage
+	r.toldUsage = u
+	return yield(llm.Event{Type: llm.EventUsage, Usage: &u}, nil)
+}
+
+// broke is err, with which a piece ended the answer, after what the piece said
+// that the call has used.
+func (r *reply) broke(err error, yield func(llm.Event, error) bool) error {
+	if !r.tellUsage(yield) {
+		return provider.ErrLeft
+	}
+	return err
 }
 
 // end yields the rest of the text and the whole reply.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestScenarios(t *testing.T) {
 	providertest.Run(t, providertest.Vendor{
 		Wire: "openai", Type: provider.Compatible, Model: "m", Path: "/v1",
 		Open: func(s provider.Settings, c *http.Client) llm.Model { return newModel(s, c) },
-		Tail: len(`]}`),
+		Tail: len(`]}`), Told: new(sse(chunkHel, `{"error":{"message":"Oops"},"usage":{"prompt_tokens":9,"completion_tokens":3}}`)),
 		Times: []providertest.Time{
 			{Name: "comments and no end", Answer: comments, Every: 20 * time.Second, AtLeast: 10 * time.Minute, AtMost: 10 * time.Minute, Message: "the answer was not complete within 10 min"},
 			{Name: "complete but not closed", Answer: fakellm.Answer{Raw: []string{whole}, Hang: "middle"}, AtLeast: provider.Grace, AtMost: provider.Grace},
@@ -52,5 +53,8 @@ func TestScenariosOfResponses(t *testing.T) {
 			return m
 		},
 		Tail: len(`]}`),
+		Told: &fakellm.Answer{Deltas: []json.RawMessage{json.RawMessage(
+			`{"event":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Oops"},"usage":{"input_tokens":9,"output_tokens":2}}}`,
+		)}},
 	})
 }

@@ -44,6 +44,9 @@ type Vendor struct {
 	// Tail is how many bytes of a request's end may differ from what stands
 	// there in the session's next request.
 	Tail int
+	// Told is an answer in the vendor's own form that tells how many tokens went
+	// in, and then fails or breaks off; nil where that is told with the end only.
+	Told *fakellm.Answer
 	// Times are more answers that take their time, in the vendor's own form.
 	Times []Time
 }
@@ -147,7 +150,12 @@ func contract(t *testing.T, v Vendor) {
 			return v.at(fakellm.StartScript(t, fakellm.Script{Loop: true, Answers: []fakellm.Answer{a}}), provider.Limits{}), v.request()
 		}
 	}
+	var told llmtest.Make
+	if v.Told != nil {
+		told = answering(*v.Told)
+	}
 	llmtest.Run(t, llmtest.Suite{
+		Told:  told,
 		Text:  answering(fakellm.Answer{Text: "Hello, how are you?", Pieces: 4}),
 		Calls: answering(fakellm.Calls(fakellm.Use("file_read", `{"path":"a.txt"}`), fakellm.Use("datetime", `{}`))),
 		Named: answering(fakellm.Calls(fakellm.Use("calendar_list", `{}`))),

@@ -97,7 +97,7 @@ func (r *reply) pieces(data []byte, yield func(llm.Event, error) bool) error {
 	for len(data) > 0 && !r.ended {
 		rest, err := r.piece(data)
 		if err != nil {
-			return err
+			return r.broke(err, yield)
 		}
 		if !r.tell(yield) {
 			return provider.ErrLeft
@@ -105,6 +105,15 @@ func (r *reply) pieces(data []byte, yield func(llm.Event, error) bool) error {
 		data = rest
 	}
 	return nil
+}
+
+// broke is err, with which a piece ended the answer, after what the piece said
+// that the call has used.
+func (r *reply) broke(err error, yield func(llm.Event, error) bool) error {
+	if u := r.usage; u != (llm.Usage{}) && !yield(llm.Event{Type: llm.EventUsage, Usage: &u}, nil) {
+		return provider.ErrLeft
+	}
+	return err
 }
 
 // tell yields what the last piece brought and reports whether the consumer
