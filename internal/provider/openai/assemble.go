@@ -265,7 +265,8 @@ func (r *reply) readUsage(s *wire.Scan) {
 	if !s.Open('{') {
 		return
 	}
-	var u llm.Usage
+	// What a later object leaves out still holds.
+	u := llm.Usage{Cached: r.usage.Cached, CacheWrite: r.usage.CacheWrite, Reasoning: r.usage.Reasoning}
 	var total int64
 	for first := true; s.More('}', &first); {
 		switch string(s.Key()) {
@@ -288,7 +289,7 @@ func (r *reply) readUsage(s *wire.Scan) {
 		// https://docs.x.ai/docs/key-information/consumption-and-rate-limits
 		u.Output += u.Reasoning
 	}
-	if u != (llm.Usage{}) { // an empty object at the end takes nothing back
+	if u.Input+u.Output+total > 0 { // an empty object at the end takes nothing back
 		r.usage = u
 	}
 }

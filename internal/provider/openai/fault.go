@@ -138,7 +138,7 @@ func (f *fault) class() llm.Class {
 		return llm.ClassTooLong
 	case known != llm.ClassOverloaded && f.says("context_length_exceeded", "maximum context length", "context window",
 		"context length", "context size", "prompt is too long", "too many tokens", "exceed_context_size", "input is too long", "input tokens exceed",
-		"maximum prompt length", "exceeded model token limit", "prompt exceeds max length", "input token count"):
+		"maximum prompt length", "exceeded model token limit", "prompt exceeds max length", "input token count", "`inputs` tokens"):
 		return llm.ClassTooLong
 	case f.says("model_not_found", "model not found", "no such model") || f.status == http.StatusBadRequest && f.says("model does not exist", "invalid model"):
 		return llm.ClassNoModel
