@@ -127,7 +127,7 @@ func (f *fault) Failure(secrets ...string) *llm.Error {
 		}
 	case llm.ClassNetwork, llm.ClassBadRequest, llm.ClassUnknown:
 		if f.request != "" { // whoever reports it is asked for this
-			e.Message += " (request " + provider.Clean(f.request) + ")"
+			e.Message += " (request " + provider.Clean(f.request, secrets...) + ")"
 		}
 	}
 	return e

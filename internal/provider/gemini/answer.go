@@ -173,6 +173,15 @@ func (r *reply) failure(whole *llm.Reply) error {
 	if r.why != "" {
 		message += ": " + r.why
 	}
-	message += ")"
-	return &llm.Error{Class: llm.ClassEmpty, Code: code, Message: provider.Clean(message)}
+	return &noReply{code: code, message: message + ")"}
+}
+
+// noReply is an answer that ended well and is none.
+type noReply struct{ code, message string }
+
+func (n *noReply) Error() string { return n.message }
+
+// Failure implements [provider.Fault].
+func (n *noReply) Failure(secrets ...string) *llm.Error {
+	return &llm.Error{Class: llm.ClassEmpty, Code: n.code, Message: provider.Clean(n.message, secrets...)}
 }

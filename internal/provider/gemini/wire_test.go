@@ -289,6 +289,7 @@ func TestFailures(t *testing.T) {
 		{"a blocked prompt as a document", fakellm.Answer{Raw: []string{`{"promptFeedback":{"blockReason":"OTHER","blockReasonMessage":"No."}}`}}, llm.ClassEmpty, "(OTHER: No.)", 0},
 		{"withheld", parts("SPII", ``), llm.ClassEmpty, "filter withheld the answer (SPII)", 0},
 		{"withheld with a message", sse(`{"candidates":[{"finishReason":"RECITATION","finishMessage":"Too like a song."}]}`), llm.ClassEmpty, "(RECITATION: Too like a song.)", 0},
+		{"withheld with the key", sse(`{"candidates":[{"finishReason":"RECITATION","finishMessage":"Not for my-key-0123456789."}]}`), llm.ClassEmpty, "(RECITATION: Not for ***.)", 0},
 		{"a malformed call", sse(chHel, `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print(x)"}]}`), llm.ClassEmpty, "a call that can't be read (MALFORMED_FUNCTION_CALL: Malformed", 0},
 		{"a malformed call behind a good one", parts("MALFORMED_FUNCTION_CALL", `{"functionCall":{"name":"calc","args":{}}}`), llm.ClassEmpty, "can't be read", 0},
 		{"a call where none may be", parts("UNEXPECTED_TOOL_CALL", ``), llm.ClassEmpty, "called a tool where it may not", 0},
@@ -297,7 +298,7 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := fakellm.Start(t, test.answer)
-			got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.URL, Key: "AIza-key-0123456789"}), hello())
+			got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.URL, Key: "AIza-key-0123456789", Headers: map[string]string{"X-Mine": "my-key-0123456789"}}), hello())
 			var e *llm.Error
 			if !errors.As(got.err, &e) {
 				t.Fatalf("%v, %+v", got.err, got.reply)
