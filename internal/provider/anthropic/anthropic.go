@@ -55,8 +55,7 @@ func newModel(s provider.Settings, client *http.Client) *Model {
 	// A client that is put together reads no variables of the environment, which
 	// anthropic.NewClient does. One place decides about retries, and it isn't here.
 	options := []option.RequestOption{
-		// The SDK's paths begin with the version, which many write into the address.
-		option.WithBaseURL(strings.TrimSuffix(s.BaseURL, "/v1")),
+		option.WithBaseURL(baseOf(s.BaseURL)),
 		option.WithHTTPClient(client),
 		option.WithMaxRetries(0),
 		option.WithoutOpenTelemetry(),
@@ -76,6 +75,13 @@ func newModel(s provider.Settings, client *http.Client) *Model {
 	}
 	m.client = anthropic.Client{Options: options, Models: anthropic.NewModelService(options...)}
 	return m
+}
+
+// baseOf is the address without what many write into it: the SDK's paths begin
+// with the version.
+func baseOf(address string) string {
+	base := strings.TrimRight(address, "/")
+	return strings.TrimSuffix(strings.TrimSuffix(base, "/messages"), "/v1")
 }
 
 // Stream implements [llm.Model].

@@ -340,6 +340,7 @@ func TestFailures(t *testing.T) {
 		{"a long message", fails(400, "invalid_request_error", strings.Repeat("é ", 1000)), llm.ClassBadRequest, "é é", 0},
 
 		{"overloaded in the stream", sse(evStart, evText, evHel, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ClassOverloaded, "Overloaded", 0},
+		{"a request that is named by the key", withHeader(fakellm.Fail(500, ""), "Request-Id", "my-key-0123456789"), llm.ClassNetwork, "(request ***)", 0},
 		{"an error in the stream", sse(evStart, `{"type":"error","error":{"type":"api_error","message":"Internal server error"},"request_id":"req_013"}`), llm.ClassNetwork, "(request req_013)", 0},
 		{"an error of another form in the stream", sse(`{"error":{"message":"upstream gone"}}`), llm.ClassUnknown, "upstream gone", 0},
 		{"a bad request in the stream", sse(`{"type":"error","error":{"type":"invalid_request_error","message":"No."}}`), llm.ClassBadRequest, "No.", 0},
@@ -361,7 +362,7 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := fakellm.Start(t, test.answer)
-			got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.URL, Key: "sk-ant-key-0123456789"}), hello())
+			got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.URL, Key: "sk-ant-key-0123456789", Headers: map[string]string{"X-Mine": "my-key-0123456789"}}), hello())
 			var e *llm.Error
 			if !errors.As(got.err, &e) {
 				t.Fatalf("%v, %+v", got.err, got.reply)
@@ -406,7 +407,7 @@ func TestHeaders(t *testing.T) {
 	s := fakellm.Start(t, fakellm.Text("a"), fakellm.Text("b"))
 	for _, settings := range []provider.Settings{
 		{BaseURL: s.URL, Key: "sk-mine", Headers: map[string]string{"X-Title": "mine"}},
-		{BaseURL: s.Base()},
+		{BaseURL: s.Base() + "/messages/"},
 	} {
 		if got := ask(t.Context(), open(t, settings), hello()); got.err != nil {
 			t.Fatal(got.err)

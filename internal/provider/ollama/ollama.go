@@ -74,11 +74,11 @@ func newModel(s provider.Settings, client *http.Client) *Model {
 	return m
 }
 
-// baseOf is the address without what many write into it: the path of the API
-// that is like OpenAI's, which the same server has, or that of its own.
+// baseOf is the address without what many write into it: a path of the APIs
+// that are like OpenAI's, which the same server has, or one of its own.
 func baseOf(address string) string {
 	base := strings.TrimRight(address, "/")
-	for _, path := range []string{"/v1", "/api"} {
+	for _, path := range []string{"/chat/completions", "/responses", "/v1", "/api/chat", "/api"} {
 		base = strings.TrimSuffix(base, path)
 	}
 	return strings.TrimRight(base, "/")

@@ -259,7 +259,7 @@ func TestHeadersAndAddresses(t *testing.T) {
 	t.Setenv("OLLAMA_API_KEY", "from-the-environment")
 	t.Setenv("OLLAMA_CONTEXT_LENGTH", "77")
 	s := fakellm.StartScript(t, fakellm.Script{Loop: true, Answers: []fakellm.Answer{fakellm.Text("a")}})
-	for _, path := range []string{"", "/", "/v1", "/v1/", "/api"} {
+	for _, path := range []string{"", "/", "/v1", "/v1/", "/api", "/v1/chat/completions", "/v1/responses/", "/api/chat"} {
 		m := open(t, provider.Settings{BaseURL: s.URL + path, Key: "sk-mine", Headers: map[string]string{"X-Title": "mine"}})
 		if got := ask(t.Context(), m, hello()); got.err != nil {
 			t.Fatal(got.err)
@@ -272,12 +272,12 @@ func TestHeadersAndAddresses(t *testing.T) {
 		t.Fatal(got.err)
 	}
 	requests := s.Requests()
-	if len(requests) != 6 {
+	if len(requests) != 9 {
 		t.Fatalf("%d requests", len(requests))
 	}
 	for i, r := range requests {
 		h := r.Header
-		if i < 5 && (h.Get("Authorization") != "Bearer sk-mine" || h.Get("X-Title") != "mine") || i == 5 && h.Get("Authorization") != "" {
+		if i < 8 && (h.Get("Authorization") != "Bearer sk-mine" || h.Get("X-Title") != "mine") || i == 8 && h.Get("Authorization") != "" {
 			t.Errorf("request %d: %v", i, h)
 		}
 		if r.Path != "/api/chat" || r.Query != "" || h.Get("User-Agent") != "GoClaw" || h.Get("Content-Type") != "application/json" || strings.Contains(string(r.Body), "77") {
