@@ -158,6 +158,7 @@ func (s *ollamaSchema) check(where string) error {
 func (r ollamaBody) messages() error {
 	takes := ollamaTakes(r.Model)
 	var open []ollamaCall // wait for their result
+	ids := map[string]bool{}
 	for i, m := range r.Messages {
 		if len(m.Images) > 0 && !takes.has("vision") {
 			return fmt.Errorf("message %d: images, and %s takes none", i, r.Model)
@@ -174,7 +175,7 @@ func (r ollamaBody) messages() error {
 		case "user":
 			err = m.only(true, false)
 		case "assistant":
-			open, err = m.ToolCalls, m.reply()
+			open, err = m.ToolCalls, m.reply(ids)
 		case "tool":
 			if len(open) == 0 {
 				return fmt.Errorf("message %d: a result of %q that no call waits for", i, m.ToolName)
@@ -217,7 +218,7 @@ func (m ollamaMessage) only(images, tool bool) error {
 	return nil
 }
 
-func (m ollamaMessage) reply() error {
+func (m ollamaMessage) reply(ids map[string]bool) error {
 	switch {
 	case m.Images != nil || m.ToolName+m.ToolCallID != "":
 		return errors.New("it has what no reply has")
@@ -228,6 +229,8 @@ func (m ollamaMessage) reply() error {
 		switch {
 		case c.ID == "":
 			return fmt.Errorf("call %d has no id", i)
+		case ids[c.ID]:
+			return fmt.Errorf("the id %q is there twice", c.ID)
 		case !toolName().MatchString(c.Function.Name):
 			return fmt.Errorf("call %d has the name %q", i, c.Function.Name)
 		case c.Function.Index != i:
@@ -235,6 +238,7 @@ func (m ollamaMessage) reply() error {
 		case c.Function.Arguments == nil:
 			return fmt.Errorf("call %d has no arguments", i)
 		}
+		ids[c.ID] = true
 	}
 	return nil
 }

@@ -133,10 +133,10 @@ func Arguments(args string) string {
 	return string(append(jsonstring.Append(b, clip(args, maxInvalid)), '}'))
 }
 
-// CallID is the id of a call as it is sent, of letters, digits, _ and -, and
+// callID is the id of a call as it is sent, of letters, digits, _ and -, and
 // at most limit bytes of them. One that is missing is made up from the call's
 // place, the n-th of a message; one that doesn't fit is replaced by its digest.
-func CallID(id string, limit, message, n int) string {
+func callID(id string, limit, message, n int) string {
 	switch {
 	case id == "":
 		return "call_" + strconv.Itoa(message) + "_" + strconv.Itoa(n)
@@ -153,11 +153,11 @@ type IDs struct {
 	used map[string]struct{}
 }
 
-// Of is [CallID] of a call, or another id when that one is taken.
+// Of is callID of a call, or another id when that one is taken.
 func (s *IDs) Of(id string, limit, message, n int) string {
-	id = CallID(id, limit, message, n)
+	id = callID(id, limit, message, n)
 	for again := 0; s.taken(id); again++ {
-		id = CallID("", limit, message, n) + "_" + strconv.Itoa(again)
+		id = callID("", limit, message, n) + "_" + strconv.Itoa(again)
 	}
 	if s.used == nil {
 		s.used = map[string]struct{}{}

@@ -39,17 +39,17 @@ func TestArgumentsThatGoBack(t *testing.T) {
 
 func TestIDsThatGoBack(t *testing.T) {
 	t.Parallel()
-	if got := CallID("", 40, 3, 1); got != "call_3_1" {
+	if got := callID("", 40, 3, 1); got != "call_3_1" {
 		t.Errorf("no id: %q", got)
 	}
 	for _, id := range []string{"toolu_01-A", strings.Repeat("x", 40)} {
-		if got := CallID(id, 40, 0, 0); got != id {
+		if got := callID(id, 40, 0, 0); got != id {
 			t.Errorf("%q became %q", id, got)
 		}
 	}
 	seen := map[string]string{}
 	for _, id := range []string{strings.Repeat("x", 41), strings.Repeat("x", 42), "a b", "a.b", "ä"} {
-		got := CallID(id, 40, 0, 0)
+		got := callID(id, 40, 0, 0)
 		if len(got) > 40 || strings.IndexFunc(got, illegal) >= 0 || seen[got] != "" {
 			t.Errorf("%q became %q, as did %q", id, got, seen[got])
 		}

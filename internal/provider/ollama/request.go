@@ -85,6 +85,8 @@ type encoder struct {
 	shows wire.Shown
 	names wire.Names
 	some  bool // a message was written
+	ids   wire.IDs
+	open  []string // the ids of the calls that wait for their results
 }
 
 func (e *encoder) tools(specs []llm.ToolSpec) {
@@ -206,7 +208,7 @@ func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
 	switch {
 	case calls > 0:
 		e.b = append(e.b, `]}`...)
-		e.results(msg, at, results)
+		e.results(msg, results)
 	case !blank(words): // an empty reply tells a model nothing
 		e.plain("assistant", words)
 	}
@@ -233,8 +235,10 @@ func (e *encoder) thinking(parts []llm.Part) {
 
 // call writes the n-th call of a reply.
 func (e *encoder) call(c *llm.ToolCall, at, n int) {
+	id := e.ids.Of(c.ID, maxID, at, n)
+	e.open = append(e.open, id)
 	e.b = append(e.b, `{"id":`...)
-	e.b = jsonstring.Append(e.b, wire.CallID(c.ID, maxID, at, n))
+	e.b = jsonstring.Append(e.b, id)
 	e.b = fmt.Appendf(e.b, `,"function":{"index":%d,"name":`, n)
 	e.b = jsonstring.Append(e.b, e.names.Sent(c.Name))
 	e.b = append(e.b, `,"arguments":`...)
@@ -244,7 +248,7 @@ func (e *encoder) call(c *llm.ToolCall, at, n int) {
 
 // results writes one message per call of msg, in the order of the calls, and
 // behind them the images that came with any.
-func (e *encoder) results(msg llm.Message, at int, results []llm.Part) {
+func (e *encoder) results(msg llm.Message, results []llm.Part) {
 	n := 0
 	var shown []llm.Part
 	for _, p := range msg.Parts {
@@ -256,7 +260,7 @@ func (e *encoder) results(msg llm.Message, at int, results []llm.Part) {
 		e.b = append(e.b, `,"tool_name":`...)
 		e.b = jsonstring.Append(e.b, e.names.Sent(p.Call.Name))
 		e.b = append(e.b, `,"tool_call_id":`...)
-		e.b = jsonstring.Append(e.b, wire.CallID(p.Call.ID, maxID, at, n))
+		e.b = jsonstring.Append(e.b, e.open[n])
 		e.b = append(e.b, '}')
 		n++
 		if r == nil {
@@ -268,6 +272,7 @@ func (e *encoder) results(msg llm.Message, at int, results []llm.Part) {
 			}
 		}
 	}
+	e.open = e.open[:0]
 	if len(shown) > 0 {
 		e.user(imagesOfTools, shown)
 	}
