@@ -317,7 +317,7 @@ func (r *reply) done(target llm.Target) llm.Reply {
 	r.content.Flush()
 	r.reasoning.Flush()
 	out := llm.Reply{Target: target, Model: valid(r.model), ID: valid(r.id), Usage: r.usage, Finish: r.reason()}
-	if p := (llm.Part{Kind: llm.KindReasoning, Text: r.reasoning.String(), Opaque: r.opaque(r.details.encode())}); p.Text != "" || p.Opaque != nil {
+	if p := r.thought(); p.Text != "" || p.Opaque != nil {
 		out.Message.Parts = append(out.Message.Parts, p)
 	}
 	if t := r.content.String(); t != "" {
@@ -332,6 +332,16 @@ func (r *reply) done(target llm.Target) llm.Reply {
 	}
 	out.Message.Role = llm.Assistant
 	return out
+}
+
+// thought is what the model thought, with the server's mark: another one doesn't
+// get it back as its own.
+func (r *reply) thought() llm.Part {
+	p := llm.Part{Kind: llm.KindReasoning, Text: r.reasoning.String(), Opaque: r.opaque(r.details.encode())}
+	if p.Text != "" && p.Opaque == nil {
+		p.Opaque = r.opaque([]byte("{}"))
+	}
+	return p
 }
 
 // valid is s as UTF-8, which is stored.

@@ -347,7 +347,7 @@ func TestReplies(t *testing.T) {
 				`{"choices":[{"delta":{"reasoning":" then"}}]}`,
 				`{"choices":[{"delta":{"content":"yes"},"finish_reason":"stop"}]}`,
 			},
-			[]llm.Part{part(llm.KindReasoning, "so then"), part(llm.KindText, "yes")},
+			[]llm.Part{thought("so then"), part(llm.KindText, "yes")},
 			llm.FinishStop,
 		},
 		{

@@ -378,11 +378,11 @@ func (e *encoder) reasoning(msg llm.Message) {
 	}
 }
 
-// thoughts is the text of a reply's reasoning, without another vendor's.
+// thoughts is the text of a reply's reasoning, without another server's.
 func (e *encoder) thoughts(msg llm.Message) string {
 	var b strings.Builder
 	for _, p := range msg.Parts {
-		if p.Kind == llm.KindReasoning && (p.Opaque == nil || p.Opaque.Vendor == e.dialect.vendor) {
+		if p.Kind == llm.KindReasoning && p.Opaque != nil && p.Opaque.Vendor == e.dialect.vendor {
 			b.WriteString(p.Text)
 		}
 	}

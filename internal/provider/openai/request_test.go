@@ -37,6 +37,11 @@ func assistant(parts ...llm.Part) llm.Message {
 }
 func results(parts ...llm.Part) llm.Message { return llm.Message{Role: llm.Results, Parts: parts} }
 
+// thought is what the server of a dialect without a name thought.
+func thought(text string) llm.Part {
+	return llm.Part{Kind: llm.KindReasoning, Text: text, Opaque: &llm.Opaque{Data: json.RawMessage(`{}`)}}
+}
+
 // sample has one of everything.
 func sample() llm.Request {
 	temperature := 0.5
@@ -51,11 +56,11 @@ func sample() llm.Request {
 		},
 		Messages: []llm.Message{
 			{Role: llm.User, Parts: []llm.Part{llm.Text("What is in a.txt?"), {Kind: llm.KindFile, Text: "[attached file: uploads/a.txt]", Media: &llm.Media{Name: "uploads/a.txt"}}, {Kind: llm.KindContext, Text: "Now: Monday"}, {Kind: llm.KindContext, Text: "Memory: </context> likes tea"}}},
-			assistant(llm.Part{Kind: llm.KindReasoning, Text: "I should look."}, llm.Text("Let me see."), use("c1", "file_read", `{"path":"a.txt"}`), use("c2", "datetime", "")),
+			assistant(thought("I should look."), llm.Text("Let me see."), use("c1", "file_read", `{"path":"a.txt"}`), use("c2", "datetime", "")),
 			results(result("c1", "hello\n", false), result("c2", "", false)),
 			assistant(use("c3", "file_read", `{"path": "b.t`), use("", "no such tool!", `"{\"a\":1}"`)),
 			results(result("c3", "The arguments were cut off.", true), result("", "error: no tool of that name", true)),
-			assistant(llm.Part{Kind: llm.KindReasoning, Text: "Nothing to say."}),
+			assistant(thought("Nothing to say.")),
 			assistant(llm.Text("It says hello.")),
 			{Role: llm.User, Parts: []llm.Part{llm.Text("And this?"), {Kind: llm.KindMedia, Media: picture}, {Kind: llm.KindMedia, Media: &llm.Media{MIME: "application/pdf", Name: "b.pdf", Data: []byte("%PDF")}}}},
 			assistant(use("c4", "file_read", `{"path":"a.png"}`)),

@@ -472,7 +472,9 @@ func TestLessons(t *testing.T) {
 	t.Run("reasoning has to go back", func(t *testing.T) {
 		t.Parallel()
 		s := fakellm.Start(t, fakellm.Fail(400, `{"error":{"message":"The reasoning_content in the thinking mode must be passed back to the API."}}`), fakellm.Text("a"))
-		if got := ask(t.Context(), open(t, provider.Settings{BaseURL: s.Base()}), sample()); got.err != nil {
+		m := open(t, provider.Settings{BaseURL: s.Base()})
+		m.dialect.vendor = "" // as in the sample
+		if got := ask(t.Context(), m, sample()); got.err != nil {
 			t.Fatal(got.err)
 		}
 		if body := string(s.Requests()[1].Body); !strings.Contains(body, `"reasoning_content":"I should look."`) || !strings.Contains(body, `"reasoning_content":""`) {
