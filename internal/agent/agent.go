@@ -157,8 +157,10 @@ type Round struct {
 	State    tool.State     // after the round's effects
 	Request  RequestFacts
 	// Spent are the model calls that were made for it: that which gave the
-	// reply, and before it those whose answers were not used.
+	// reply, and before it those whose answers were not used. Only what is yet to
+	// be stored has them.
 	Spent []Spent
+	USD   *float64 // what they cost; nil when it is unknown of one
 
 	Attempts  []llm.Attempt // calls for it that failed, in order
 	Retracted int           // how often text that had been shown was taken back

@@ -212,13 +212,14 @@ func (l *loop) keepPartial(r *Round, partial llm.Reply) {
 
 // close makes r, which calls nothing, the last round: finish stores it.
 func (l *loop) close(r *Round) {
-	l.last, r.Spent = r, l.spent[l.stored:]
+	l.last = r
+	l.bill(r)
 	l.replied(r)
 }
 
 // called stores the reply of r, which gives its calls their ids.
 func (l *loop) called(r *Round) error {
-	r.Spent = l.spent[l.stored:]
+	l.bill(r)
 	if err := l.History.Called(l.keep(), l.turn, r); err != nil {
 		l.unstored = true
 		return err

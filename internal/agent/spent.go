@@ -94,6 +94,12 @@ func (l *loop) count(r *Round, used *llm.Usage, said int, whole bool) {
 	l.watch.Spent(&s)
 }
 
+// bill notes in r what was spent since the round before it was stored.
+func (l *loop) bill(r *Round) {
+	r.Spent = l.spent[l.stored:]
+	_, r.USD = Sum(r.Spent)
+}
+
 func (l *loop) cost(u llm.Usage, t llm.Target) *float64 {
 	if l.Cost == nil {
 		return nil

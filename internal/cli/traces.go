@@ -69,6 +69,7 @@ type roundTrace struct {
 	Request agent.RequestFacts `json:"request"`
 	Finish  llm.Finish         `json:"finish"`
 	Usage   llm.Usage          `json:"usage"`
+	USD     *float64           `json:"usd,omitempty"`    // what all model calls for it cost
 	Cached  bool               `json:"cached,omitempty"` // no model was asked
 	Text    string             `json:"text,omitempty"`
 	// Attempts are the model calls for it that failed; Retracted counts how
@@ -87,7 +88,7 @@ func traceOf(r session.Run) trace {
 	t := trace{Run: r, Rounds: []roundTrace{}}
 	for _, x := range r.Rounds {
 		t.Rounds = append(t.Rounds, roundTrace{
-			Number: x.Number, Request: x.Request, Finish: x.Reply.Finish, Usage: x.Reply.Usage, Cached: x.Reply.Cached, Text: x.Reply.Message.Text(),
+			Number: x.Number, Request: x.Request, Finish: x.Reply.Finish, Usage: x.Reply.Usage, USD: x.USD, Cached: x.Reply.Cached, Text: x.Reply.Message.Text(),
 			Attempts: x.Attempts, Retracted: x.Retracted,
 			Started: x.Started, First: x.FirstToken, Replied: x.Replied, Ended: x.Ended, Calls: x.Outcomes,
 		})
@@ -190,7 +191,14 @@ func writeTrace(b *strings.Builder, t trace) {
 		if r.Cached {
 			b.WriteString("\n  from the cache of answers: no model was asked")
 		}
-		fmt.Fprintf(b, "\n  tokens: %d in (%d cached), %d out\n  request: %d bytes, %d messages, %d tools\n", u.Input, u.Cached, u.Output, r.Request.Bytes, r.Request.Messages, len(r.Request.Tools))
+		fmt.Fprintf(b, "\n  tokens: %d in (%d cached), %d out", u.Input, u.Cached, u.Output)
+		if u.Reasoning > 0 {
+			fmt.Fprintf(b, " (%d reasoning)", u.Reasoning)
+		}
+		if r.USD != nil {
+			fmt.Fprintf(b, "; cost: %s USD", dollars(r.USD))
+		}
+		fmt.Fprintf(b, "\n  request: %d bytes, %d messages, %d tools\n", r.Request.Bytes, r.Request.Messages, len(r.Request.Tools))
 		for _, x := range r.Attempts {
 			fmt.Fprintf(b, "  attempt: %s\n", attempted(x))
 		}

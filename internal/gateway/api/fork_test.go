@@ -62,7 +62,7 @@ func TestASessionIsForked(t *testing.T) {
 		}
 		want := Session{
 			Agent: "alpha", ID: after.ID, Title: "one (fork)", Origin: "api", Caller: after.Caller, Created: after.Created, Updated: after.Created,
-			Turns: 2, Status: "done", ForkOf: &session.Point{Session: "s", Turn: 2},
+			Turns: 2, USD: new(0.0), Status: "done", ForkOf: &session.Point{Session: "s", Turn: 2},
 		}
 		if d := cmp.Diff(want, after); d != "" || after.Caller.ID != "bob" || after.Usage != (llm.Usage{}) {
 			t.Error(d)

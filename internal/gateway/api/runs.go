@@ -99,7 +99,7 @@ func (f foundRun) told() Run {
 		out.State, out.Status, out.Error, out.Ended = live.State, live.Status, live.Error, live.Ended
 	}
 	if live.State == RunEnded && f.stored.Status == agent.Running {
-		out.Usage = live.Usage
+		out.Usage, out.USD = live.Usage, live.USD
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func storedRun(r session.Run) Run {
 	out := Run{
 		ID: r.Run, Agent: r.Session.Agent, Session: r.Session.ID, State: RunEnded, Status: r.Status, Error: r.Error,
 		Caller: r.Caller, Origin: r.Origin, Message: asSaid(r.Message), Media: listMedia(session.Turn{Message: r.Message}),
-		Model: r.Model, Started: r.Started, Ended: r.Ended, Usage: r.Usage,
+		Model: r.Model, Started: r.Started, Ended: r.Ended, Usage: r.Usage, USD: r.USD,
 	}
 	if r.Status == agent.Running {
 		out.State, out.Status = RunRunning, ""
@@ -140,7 +140,7 @@ func liveRun(r *run.Run) Run {
 		out.State = RunQueued
 		return out
 	}
-	out.Status, out.Ended, out.Usage = end.Status, at.Ended, end.Usage
+	out.Status, out.Ended, out.Usage, out.USD = end.Status, at.Ended, end.Usage, end.USD
 	if end.Status == agent.Failed {
 		out.Error = text
 	}

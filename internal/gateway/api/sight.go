@@ -141,7 +141,7 @@ func noSession(key session.Key) error {
 func sessionOf(p foundSession) Session {
 	out := Session{
 		Agent: p.Key.Agent, ID: p.Key.ID, Title: p.Title, Origin: p.Origin, Caller: p.Caller,
-		Created: p.Created, Updated: p.Updated, Turns: p.Turns, Usage: p.Usage, Status: p.Status, ForkOf: p.ForkOf, Queued: len(p.waiting),
+		Created: p.Created, Updated: p.Updated, Turns: p.Turns, Usage: p.Usage, USD: p.USD, Status: p.Status, ForkOf: p.ForkOf, Queued: len(p.waiting),
 	}
 	if p.going != nil {
 		out.Running = p.going.ID

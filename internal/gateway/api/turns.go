@@ -74,7 +74,7 @@ func (s *Server) turn(ctx context.Context, key session.Key, t session.Turn) (Tur
 		USD: t.USD, Rounds: make([]Round, 0, len(t.Rounds)),
 	}
 	if t.Status == agent.Running && now.State == RunEnded { // its end could not be stored
-		out.Status, out.Error, out.Ended, out.Usage = now.Status, now.Error, now.Ended, now.Usage
+		out.Status, out.Error, out.Ended, out.Usage, out.USD = now.Status, now.Error, now.Ended, now.Usage, now.USD
 	}
 	for _, p := range t.Message.Parts {
 		if isContext(p) {
@@ -90,7 +90,7 @@ func (s *Server) turn(ctx context.Context, key session.Key, t session.Turn) (Tur
 func round(r *agent.Round) Round {
 	out := Round{
 		Number: r.Number, Text: r.Reply.Message.Text(), Reasoning: reasoning(r.Reply.Message), Finish: r.Reply.Finish,
-		Target: r.Request.Target, Usage: r.Reply.Usage, Cached: r.Reply.Cached, Calls: make([]tool.Outcome, 0, len(r.Outcomes)),
+		Target: r.Request.Target, Usage: r.Reply.Usage, USD: r.USD, Cached: r.Reply.Cached, Calls: make([]tool.Outcome, 0, len(r.Outcomes)),
 		Attempts: r.Attempts, Retracted: r.Retracted,
 		Started: r.Started, FirstToken: r.FirstToken, Replied: r.Replied, Ended: r.Ended,
 	}

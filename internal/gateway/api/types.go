@@ -83,6 +83,7 @@ type Run struct {
 	Started time.Time      `json:"started,omitzero"`
 	Ended   time.Time      `json:"ended,omitzero"`
 	Usage   llm.Usage      `json:"usage"`
+	USD     *float64       `json:"usd,omitempty"` // what is stored of it cost so; nil when a price is unknown
 }
 
 // Runs is a page of runs, the last started first.
@@ -103,7 +104,8 @@ type Session struct {
 	Updated time.Time      `json:"updated"`
 	Turns   int            `json:"turns"`
 	Usage   llm.Usage      `json:"usage"`
-	Status  agent.Status   `json:"status"` // of the last turn; done when there is none yet
+	USD     *float64       `json:"usd,omitempty"` // nil when a price is unknown
+	Status  agent.Status   `json:"status"`        // of the last turn; done when there is none yet
 	ForkOf  *session.Point `json:"fork_of,omitempty"`
 	// Running is the id of the run that is going; empty when none is.
 	Running string `json:"running,omitempty"`
@@ -195,6 +197,7 @@ type Round struct {
 	Finish     llm.Finish     `json:"finish"`
 	Target     llm.Target     `json:"target"`
 	Usage      llm.Usage      `json:"usage"`
+	USD        *float64       `json:"usd,omitempty"`    // what all model calls for it cost; nil when a price is unknown
 	Cached     bool           `json:"cached,omitempty"` // the answer to an equal request before; no model was asked
 	Calls      []tool.Outcome `json:"calls"`
 	Attempts   []llm.Attempt  `json:"attempts,omitempty"`  // model calls for it that failed, in order

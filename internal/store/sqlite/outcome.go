@@ -27,13 +27,14 @@ type replyRest struct {
 	Model  string     `json:"model,omitempty"`
 	ID     string     `json:"id,omitempty"`
 	Cached bool       `json:"cached,omitempty"`
+	USD    *float64   `json:"usd,omitempty"`
 
 	Attempts  []llm.Attempt `json:"attempts,omitempty"`
 	Retracted int           `json:"retracted,omitempty"`
 }
 
 func encodeRound(r *agent.Round) (row roundRow, err error) {
-	rest := replyRest{r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID, r.Reply.Cached, r.Attempts, r.Retracted}
+	rest := replyRest{r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID, r.Reply.Cached, r.USD, r.Attempts, r.Retracted}
 	for _, part := range []struct {
 		to *string
 		v  any

@@ -107,7 +107,7 @@ func full(number int, id string) *agent.Round {
 			}},
 			Finish: llm.FinishCalls, Usage: fullUsage, Target: target, Model: "gpt-2025", ID: "resp_1", Cached: true,
 		},
-		Spent: []agent.Spent{{Target: target, Time: at(3), Usage: fullUsage, USD: new(0.5)}},
+		Spent: []agent.Spent{{Target: target, Time: at(3), Usage: fullUsage, USD: new(0.5)}}, USD: new(0.5),
 		Calls: calls,
 		Request: agent.RequestFacts{
 			Target: target, Sections: []agent.Section{{Name: "core", Place: "static", Source: "config", Bytes: 12, Digest: "abc"}},
@@ -147,7 +147,7 @@ func answer(number int, text string) *agent.Round {
 	return &agent.Round{
 		Number: number, Started: at(number), Replied: at(number), Ended: at(number),
 		Reply: llm.Reply{Message: llm.AssistantMessage(text), Finish: llm.FinishStop, Usage: used, Target: target},
-		Spent: []agent.Spent{{Target: target, Time: at(number), Usage: used, USD: new(0.25)}},
+		Spent: []agent.Spent{{Target: target, Time: at(number), Usage: used, USD: new(0.25)}}, USD: new(0.25),
 	}
 }
 

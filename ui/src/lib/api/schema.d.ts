@@ -1175,6 +1175,8 @@ export interface components {
             target: components["schemas"]["LlmTarget"];
             text: string;
             usage: components["schemas"]["LlmUsage"];
+            /** @description what all model calls for it cost; nil when a price is unknown */
+            usd?: number;
         };
         /** @description Run is one execution of the agent loop. */
         Run: {
@@ -1201,6 +1203,8 @@ export interface components {
              */
             status?: "running" | "done" | "failed" | "stopped" | "limited" | "interrupted";
             usage: components["schemas"]["LlmUsage"];
+            /** @description what is stored of it cost so; nil when a price is unknown */
+            usd?: number;
         };
         /** @description Runs is a page of runs, the last started first. */
         Runs: {
@@ -1238,6 +1242,8 @@ export interface components {
             /** Format: date-time */
             updated: string;
             usage: components["schemas"]["LlmUsage"];
+            /** @description nil when a price is unknown */
+            usd?: number;
         };
         /** @description SessionChanged is the data of the event session_changed of GET /api/events. */
         SessionChanged: {
@@ -1265,6 +1271,8 @@ export interface components {
             /** Format: date-time */
             updated: string;
             usage: components["schemas"]["LlmUsage"];
+            /** @description nil when a price is unknown */
+            usd?: number;
         };
         /** @description SessionDetail is a session with what goes on in it. */
         SessionDetail: {
@@ -1293,6 +1301,8 @@ export interface components {
             /** Format: date-time */
             updated: string;
             usage: components["schemas"]["LlmUsage"];
+            /** @description nil when a price is unknown */
+            usd?: number;
         };
         /** @description Point is where a fork left the session of the same agent that it began as. */
         SessionPoint: {
