@@ -32,6 +32,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check configuration, database, workspaces and providers, with a fix for each finding", Args: cobra.NoArgs,
+		Long: "Check configuration, database, workspaces and providers, with a fix for each finding. A model of which neither the\n" +
+			"model table nor its server says whether it takes tools is asked a few words with one, which may cost a few tokens.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := a.examine(cmd.Context(), offline)
 			if err := a.print(findings, func(w io.Writer) error { return writeFindings(w, findings) }); err != nil {

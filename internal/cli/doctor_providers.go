@@ -23,8 +23,14 @@ import (
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
-// askWithin bounds what one provider may take to be checked.
-const askWithin = 10 * time.Second
+const (
+	// askWithin bounds what one provider may take to list its models, and then
+	// to tell of them.
+	askWithin = 10 * time.Second
+	// tryWithin bounds what a model may take to answer, which may have to be
+	// loaded first.
+	tryWithin = 20 * time.Second
+)
 
 // examineProviders checks the providers that are set up or asked for, side by
 // side.
@@ -34,8 +40,6 @@ func examineProviders(ctx context.Context, g *gateway.Gateway, offline bool, wit
 	var wait sync.WaitGroup
 	for i, p := range list {
 		wait.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, within)
-			defer cancel()
 			e := providerExam{g: g, ProviderInUse: p, offline: offline, within: within}
 			e.settings, _ = g.Config.Provider(p.Name)
 			found[i] = e.examine(ctx)
@@ -74,7 +78,9 @@ func (e *providerExam) examine(ctx context.Context) []finding {
 	case e.offline:
 		found.Detail += ", not asked"
 	default:
-		names, err := e.g.ListModels(ctx, e.Name)
+		asking, cancel := context.WithTimeout(ctx, e.within)
+		defer cancel()
+		names, err := e.g.ListModels(asking, e.Name)
 		if errors.Is(err, errors.ErrUnsupported) {
 			found.Detail += "; it can't be asked for its models"
 			break
@@ -90,10 +96,14 @@ func (e *providerExam) examine(ctx context.Context) []finding {
 	if found.Status == isFault {
 		return out
 	}
-	for _, m := range e.used() {
-		out = append(out, e.model(ctx, m.Model, m.By)...)
+	used := e.used()
+	of := make([][]finding, len(used))
+	var wait sync.WaitGroup
+	for i, m := range used {
+		wait.Go(func() { of[i] = e.model(ctx, m.Model, m.By) })
 	}
-	return out
+	wait.Wait()
+	return append(out, slices.Concat(of...)...)
 }
 
 // problemFix is what to do about a provider that can't be asked at all.
@@ -211,34 +221,87 @@ func (e *providerExam) model(ctx context.Context, full, by string) []finding {
 	if e.models != nil && !listsModel(e.models, model) {
 		warn(fmt.Sprintf("%s answers, but doesn't list the model %s (%s)", e.Name, model, by), e.missingFix(model))
 	}
-	if !e.offline {
-		probed, err := e.g.ProbeModel(ctx, e.Name, model)
+	tools := "takes tools"
+	asking, cancel := context.WithTimeout(ctx, e.within)
+	defer cancel()
+	unsure := !known.Known && e.settings.Tools == nil
+	switch {
+	case e.offline && unsure:
+		tools = "whether it takes tools is not known"
+	case e.offline:
+	default:
+		probed, err := e.g.ProbeModel(asking, e.Name, model)
 		switch {
 		case err == nil:
 			known.Tools = known.Tools && (probed.Tools || !probed.Known)
 			known.ContextWindow = cmp.Or(known.ContextWindow, probed.ContextWindow)
-		case !errors.Is(err, errors.ErrUnsupported) && len(out) == 0:
+		case len(out) > 0:
+		case !errors.Is(err, errors.ErrUnsupported):
 			warn(fmt.Sprintf("%s tells nothing of the model: %v", e.Name, err), e.missingFix(model))
+		case unsure:
+			out = append(out, e.tryTools(ctx, check, model, by)...)
 		}
 	}
 	if !known.Tools {
 		warn("it takes no tools: agents can only talk with it", "name a model that takes tools in "+by)
 	}
+	if len(out) == 0 {
+		out = append(out, e.fine(check, by, tools, known))
+	}
 	if known.ContextWindow == 0 {
 		warn("how much it can read is not known, so that long conversations are not shortened before they fail", fmt.Sprintf("set ai.providers.%s.context_window", e.Name))
 	}
-	if len(out) > 0 {
-		return out
+	return out
+}
+
+// fine is what is told of a model with which nothing is wrong.
+func (e *providerExam) fine(check, by, tools string, known provider.Offered) finding {
+	f := finding{check, isOK, "for " + by + ": ", ""}
+	if known.ContextWindow > 0 {
+		f.Detail += fmt.Sprintf("%d tokens, ", known.ContextWindow)
 	}
-	fine := finding{check, isOK, fmt.Sprintf("for %s: %d tokens, takes tools", by, known.ContextWindow), ""}
+	f.Detail += tools
 	switch p := known.Price; {
 	case p != nil:
-		fine.Detail += fmt.Sprintf(", %g and %g USD per million tokens", p.In, p.Out)
+		f.Detail += fmt.Sprintf(", %g and %g USD per million tokens", p.In, p.Out)
 	case !known.Free:
-		fine.Detail += ", its price is not known, so that its cost is not counted"
-		fine.Fix = fmt.Sprintf("set ai.providers.%s.prices, if it matters", e.Name)
+		f.Detail += ", its price is not known, so that its cost is not counted"
+		f.Fix = fmt.Sprintf("set ai.providers.%s.prices, if it matters", e.Name)
 	}
-	return []finding{fine}
+	return f
+}
+
+// tryTools asks a model of which nobody says whether it takes tools. It finds
+// nothing when it does.
+func (e *providerExam) tryTools(ctx context.Context, check, model, by string) []finding {
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	refused, err := e.g.TryTools(ctx, e.Name, model)
+	switch {
+	case refused != nil:
+		fix := "name a model that takes tools in " + by
+		switch {
+		case strings.Contains(refused.Message, "--enable-auto-tool-choice"):
+			fix = "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model"
+		case strings.Contains(refused.Message, "--jinja"):
+			fix = "start llama.cpp's server with --jinja"
+		}
+		return []finding{{check, isWarning, "it takes no tools: agents can only talk with it: " + refused.Message, fix}}
+	case err == nil:
+		return nil
+	}
+	f := e.failure(err)
+	var le *llm.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Detail, f.Fix = fmt.Sprintf("it gave no answer within %s", tryWithin), "it may have been loading: try again"
+	case errors.As(err, &le) && le.Class == llm.ClassNoModel:
+		f.Status, f.Detail, f.Fix = isFault, err.Error(), e.missingFix(model)
+	case errors.As(err, &le) && le.Class == llm.ClassBadRequest:
+		f.Status, f.Detail, f.Fix = isWarning, err.Error(), "try it: goclaw run --model "+e.Name+"/"+model+" Hello"
+	}
+	f.Check, f.Detail = check, "whether it takes tools is not known: "+f.Detail
+	return []finding{f}
 }
 
 // missingFix is what to do about a model that is not there.

@@ -130,7 +130,7 @@ func TestDoctorOfProviders(t *testing.T) {
 				if kind == "openai-compatible" {
 					base += "/v1"
 				}
-				text := fmt.Sprintf("ai: {provider: p, providers: {p: {type: %s, api_key: %s, model: m, base_url: %q, context_window: 9000, prices: {m: {in: 1, out: 2}}, %s}}}\n", kind, secretKey, base, c.more)
+				text := fmt.Sprintf("ai: {provider: p, providers: {p: {type: %s, api_key: %s, model: m, base_url: %q, context_window: 9000, tools: true, prices: {m: {in: 1, out: 2}}, %s}}}\n", kind, secretKey, base, c.more)
 				within := time.Minute
 				if c.name == "it hangs" {
 					within = 300 * time.Millisecond
@@ -197,7 +197,7 @@ agents: {list: [{id: main}, {id: writer, fallback: [p/gpt-4o-mini, bare]}]}`, ni
 			"ok provider ollama: it answers, no key; 2 models | ",
 			"warning model ollama/qwen3: ollama answers, but doesn't list the model qwen3 (agent main) | ollama pull qwen3",
 		}},
-		{"a model without a price", "ai: {provider: p, providers: {p: {type: openai-compatible, base_url: '" + lists(t, "m") + "/v1', model: m, context_window: 8000}}}", nil, []string{
+		{"a model without a price", "ai: {provider: p, providers: {p: {type: openai-compatible, base_url: '" + lists(t, "m") + "/v1', model: m, context_window: 8000, tools: true}}}", nil, []string{
 			"ok provider p: it answers, no key; 1 model | ",
 			"ok model p/m: for agent main: 8000 tokens, takes tools, its price is not known, so that its cost is not counted | set ai.providers.p.prices, if it matters",
 		}},
@@ -207,6 +207,47 @@ agents: {list: [{id: main}, {id: writer, fallback: [p/gpt-4o-mini, bare]}]}`, ni
 			var got []string
 			for _, f := range diagnose(t, c.text, time.Minute, c.env...) {
 				got = append(got, fmt.Sprintf("%s %s: %s | %s", f.Status, f.Check, f.Detail, f.Fix))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
+
+// TestDoctorTriesTools asks models of which nobody says whether they take tools.
+func TestDoctorTriesTools(t *testing.T) {
+	t.Parallel()
+	const unpriced, price = ", its price is not known, so that its cost is not counted", "set ai.providers.p.prices, if it matters"
+	const window = "warning: how much it can read is not known, so that long conversations are not shortened before they fail | set ai.providers.p.context_window"
+	vllm := `{"object":"error","message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set","type":"BadRequestError","param":null,"code":400}`
+	for name, c := range map[string]struct {
+		answer fakellm.Answer
+		more   string
+		want   []string
+	}{
+		"it takes them":             {fakellm.Text("ok"), "context_window: 8000", []string{"ok: for agent main: 8000 tokens, takes tools" + unpriced + " | " + price}},
+		"its window is unknown too": {fakellm.Calls(fakellm.Use("look_up", `{"word":"ok"}`)), "", []string{"ok: for agent main: takes tools" + unpriced + " | " + price, window}},
+		"it thinks until the end":   {fakellm.Answer{Finish: "length"}, "context_window: 8000", []string{"ok: for agent main: 8000 tokens, takes tools" + unpriced + " | " + price}},
+		"vLLM without them": {fakellm.Fail(400, vllm), "context_window: 8000", []string{
+			`warning: it takes no tools: agents can only talk with it: "auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set | start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model`}},
+		"llama.cpp without them": {fakellm.Fail(500, `{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}`), "context_window: 8000", []string{
+			"warning: it takes no tools: agents can only talk with it: tools param requires --jinja flag | start llama.cpp's server with --jinja"}},
+		"a model without them": {fakellm.Fail(404, `{"error":{"message":"No endpoints found that support tool use.","code":404}}`), "context_window: 8000", []string{
+			"warning: it takes no tools: agents can only talk with it: No endpoints found that support tool use. | name a model that takes tools in agent main"}},
+		"the key is wrong": {fakellm.Fail(401, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`), "context_window: 8000", []string{
+			"fault: whether it takes tools is not known: p: Incorrect API key (HTTP 401); the key is from nowhere: it is sent none | put a key that is valid there into ai.providers.p.api_key"}},
+		"it is down": {fakellm.Fail(503, "down"), "context_window: 8000", []string{
+			"warning: whether it takes tools is not known: p: down (HTTP 503) | the trouble is there: try again later, and name another provider in ai.fallback"}},
+		"the configuration says it": {fakellm.Answer{}, "context_window: 8000, tools: false", []string{
+			"warning: it takes no tools: agents can only talk with it | name a model that takes tools in agent main"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fakellm.StartScript(t, fakellm.Script{Models: []string{"m"}, Answers: []fakellm.Answer{c.answer}})
+			var got []string
+			for _, f := range diagnose(t, fmt.Sprintf("ai: {provider: p, providers: {p: {type: openai-compatible, base_url: %q, model: m, %s}}}\n", s.URL+"/v1", c.more), time.Minute)[1:] {
+				got = append(got, fmt.Sprintf("%s: %s | %s", f.Status, f.Detail, f.Fix))
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))

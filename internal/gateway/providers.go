@@ -129,6 +129,11 @@ func (g *Gateway) ProbeModel(ctx context.Context, name, model string) (provider.
 	return g.models.set.Probe(ctx, llm.Target{Provider: name, Model: model})
 }
 
+// TryTools asks a model whether it takes tools, see [provider.Set.TryTools].
+func (g *Gateway) TryTools(ctx context.Context, name, model string) (refused *llm.Error, err error) {
+	return g.models.set.TryTools(ctx, llm.Target{Provider: name, Model: model})
+}
+
 // KnownModel is what is known of a model without asking anybody.
 func (g *Gateway) KnownModel(name, model string) provider.Offered {
 	list, err := g.models.set.Offered(name, []string{model})

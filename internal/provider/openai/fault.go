@@ -163,7 +163,7 @@ func (f *fault) Failure(secrets ...string) *llm.Error {
 	if e.Code == "" {
 		e.Code = f.kind
 	}
-	if e.Class == llm.ClassNoModel && f.status == http.StatusNotFound && !f.says("model") {
+	if e.Class == llm.ClassNoModel && f.status == http.StatusNotFound && !f.says("model", "tool") {
 		e.Message += "; either the model or the address is not known there"
 	}
 	return e
