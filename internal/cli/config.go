@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -245,6 +246,16 @@ func loaded(o config.Options) (*config.Config, error) {
 	return c, err
 }
 
+// newWarnings are those of c that before had not.
+func newWarnings(c, before *config.Config) (list []string) {
+	for _, w := range c.Warnings {
+		if !slices.ContainsFunc(before.Warnings, func(b config.Fault) bool { return b.Pos.Key == w.Pos.Key && b.Message == w.Message }) {
+			list = append(list, w.String())
+		}
+	}
+	return list
+}
+
 // changed tells what "config set" and "config unset" did, what still stands
 // against it (faults elsewhere in the file, or a variable of the environment
 // that is in force in place of the key), and what it did to agents that were
@@ -271,7 +282,7 @@ func (a *app) changed(o config.Options, before *config.Config, key, format strin
 			v.Overridden = s.Pos.Env
 		}
 		if before != nil {
-			v.Warnings = c.Displaced(before)
+			v.Warnings = append(c.Displaced(before), newWarnings(c, before)...)
 		}
 	}
 	a.say(format, key)

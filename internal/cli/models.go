@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goclaw/goclaw/internal/gateway"
-	"github.com/goclaw/goclaw/internal/lib/nearest"
 	"github.com/goclaw/goclaw/internal/provider"
 )
 
@@ -59,11 +58,7 @@ func (a *app) showModels(ctx context.Context, g *gateway.Gateway, name string, l
 	}
 	if name != "" {
 		if _, ok := g.Config.Provider(name); !ok {
-			known := slices.Sorted(maps.Keys(g.Config.AI.Providers))
-			if near, ok := nearest.Name(name, known); ok {
-				return usage("there is no provider %q: did you mean %s?", name, near)
-			}
-			return usage("there is no provider %q; there are %s", name, strings.Join(known, ", "))
+			return usage("%s", g.Config.UnknownProvider(name))
 		}
 		names = []string{name}
 	}

@@ -93,23 +93,34 @@ func (d *decoder) noteAt(key, format string, args ...any) Fault {
 	return f
 }
 
+// faulty reports whether a fault of a key was found.
+func (d *decoder) faulty(key string) bool {
+	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Pos.Key == key })
+}
+
 func (d *decoder) checkProviders() {
 	c := d.cfg
 	for _, name := range c.providerNames() {
 		p := c.AI.Providers[name]
-		key := path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: name}}.String()
+		at := path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: name}}
+		key := at.String()
 		_, built := builtinNamed(name)
+		_, written := locate(c.root, at)
 		switch {
 		case built && p.Type != name:
 			d.faultAt(key+".type", "the provider %s has its own type: give another type another name", name)
 		case strings.Contains(name, "/") || name == "":
 			d.faultAt(key, "the name of a provider may not be empty or hold a slash")
+		case d.faulty(key + ".base_url"): // it is written, and no address
 		case !built && p.Type == "" && p.BaseURL == "":
 			d.faultAt(key, "the key base_url is missing: where the provider is; or write type, one of the built-in providers")
 		case p.Type == compatible && p.BaseURL == "":
 			d.faultAt(key, "the key base_url is missing: a provider of the type %s needs an address", compatible)
 		}
-		if _, written := locate(c.root, path{{name: "ai"}, {name: "providers"}, {kind: stepKey, name: name}}); written && p.Type == geminiLegacy {
+		if b, ok := knownElsewhere(name); ok && (p.Type == "" || p.Type == compatible) {
+			d.warnAt(key, "the built-in provider of that name is called %s here, so that this one is asked as a server of the type %s: to set up %s, write ai.providers.%s", b, compatible, b, b)
+		}
+		if written && p.Type == geminiLegacy {
 			d.warnAt(key, "%s is deprecated and served as %s: move what is set here to ai.providers.%s", geminiLegacy, gemini, gemini)
 		}
 	}
@@ -126,16 +137,19 @@ func (d *decoder) checkProviders() {
 func (d *decoder) checkModel(key, s string) {
 	name, _ := SplitModel(s)
 	if _, ok := d.cfg.AI.Providers[name]; !ok {
-		d.unknownProvider(key, name)
+		d.unknownProvider(key, s)
 	}
 	if w := d.cfg.Deprecated(s); w != "" {
 		d.warnAt(key, "%s", w)
 	}
 }
 
-func (d *decoder) unknownProvider(key, name string) {
+func (d *decoder) unknownProvider(key, s string) {
+	name, _ := SplitModel(s)
 	f := d.noteAt(key, "there is no provider %q", name)
-	if f.Near = nearestOf(name, d.cfg.providerNames()); f.Near == "" {
+	if meant := d.cfg.meant(s); meant != "" {
+		f.Message += ": " + meant
+	} else if f.Near = nearestOf(name, d.cfg.providerNames()); f.Near == "" {
 		f.Message += ": known are " + strings.Join(d.cfg.providerNames(), ", ")
 	}
 	d.add(f)

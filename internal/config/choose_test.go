@@ -134,15 +134,20 @@ func TestProviderFillsIn(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	t.Parallel()
-	c := parse(t, "ai: {providers: {work: {type: openai, api_key: k, timeout: 1s}}}")
+	c := parse(t, "ai: {providers: {work: {type: openai, api_key: k, timeout: 1s, model: gpt-x}}}")
 	got, err := c.Target("work/gpt-x")
 	if err != nil || got.Provider != "work" || got.Model != "gpt-x" || got.Settings.Type != "openai" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for s, want := range map[string]string{
-		"opnai/x":   `model "opnai/x": there is no provider "opnai": did you mean openai?`,
-		"":          `model "": there is no provider ""`,
-		"elsewhere": `known are openai, claude, gemini, gemini-legacy, deepseek, ollama, demo, work`,
+		"opnai/x":           `model "opnai/x": there is no provider "opnai": did you mean openai?`,
+		"":                  `model "": there is no provider ""`,
+		"anthropic":         `there is no provider "anthropic": anthropic is called claude here`,
+		"Google/gemini-x":   `there is no provider "Google": Google is called gemini here: write gemini/gemini-x`,
+		"claude-sonnet-5-5": `there is no provider "claude-sonnet-5-5": a model is written with its provider: claude/claude-sonnet-5-5`,
+		"gpt-x":             `there is no provider "gpt-x": a model is written with its provider: work/gpt-x`,
+		"gemma:2b":          `there is no provider "gemma:2b": a model is written with its provider, as ollama/gemma:2b`,
+		"elsewhere":         `known are openai, claude, gemini, gemini-legacy, deepseek, ollama, demo, work`,
 	} {
 		if _, err := c.Target(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", s, err, want)

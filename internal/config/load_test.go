@@ -197,6 +197,14 @@ func TestFaultsNameThePlace(t *testing.T) {
 				`ai.providers.openai.type (config.yaml:7:20): the provider openai has its own type: give another type another name`,
 			},
 		},
+		"an address that is none": {
+			"ai: {provider: p/m, providers: {p: {base_url: '127.0.0.1:9200/ok/v1'}}}\n",
+			[]string{`ai.providers.p.base_url (config.yaml:1:47): expected an address that begins with http:// or https://, found "127.0.0.1:9200/ok/v1"`},
+		},
+		"a name from elsewhere": {
+			"ai: {provider: anthropic/claude-x}\n",
+			[]string{`ai.provider (config.yaml:1:16): there is no provider "anthropic": anthropic is called claude here: write claude/claude-x`},
+		},
 		"formats": {
 			"gateway: {listen: localhost, public_url: example.org}\n",
 			[]string{

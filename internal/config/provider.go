@@ -132,7 +132,7 @@ func (c *Config) Target(s string) (Target, error) {
 	name, model := SplitModel(s)
 	p, ok := c.Provider(name)
 	if !ok {
-		return Target{}, fmt.Errorf("model %q: %s", s, c.unknownProvider(name))
+		return Target{}, fmt.Errorf("model %q: %s", s, c.UnknownProvider(s))
 	}
 	if model == "" {
 		model = p.Model
@@ -143,10 +143,58 @@ func (c *Config) Target(s string) (Target, error) {
 	return Target{Provider: name, Model: model, Settings: p}, nil
 }
 
-func (c *Config) unknownProvider(name string) string {
+// UnknownProvider says that the provider of a model string doesn't exist, and
+// what was probably meant.
+func (c *Config) UnknownProvider(s string) string {
+	name, _ := SplitModel(s)
 	msg := fmt.Sprintf("there is no provider %q", name)
+	if meant := c.meant(s); meant != "" {
+		return msg + ": " + meant
+	}
 	if near := nearestOf(name, c.providerNames()); near != "" {
 		return msg + ": did you mean " + near + "?"
 	}
 	return msg + ": known are " + strings.Join(c.providerNames(), ", ")
+}
+
+// meant says how a model string is written here that is written so elsewhere:
+// with another name of the provider, or without one. It is "" when nothing of
+// the kind was meant.
+func (c *Config) meant(s string) string {
+	name, model := SplitModel(s)
+	if b, ok := knownElsewhere(name); ok {
+		if model != "" {
+			return fmt.Sprintf("%s is called %s here: write %s/%s", name, b, b, model)
+		}
+		return fmt.Sprintf("%s is called %s here", name, b)
+	}
+	if name == "" {
+		return ""
+	}
+	var of []string
+	for _, n := range c.providerNames() {
+		if p := c.AI.Providers[n]; p.Model == s || p.Model == name {
+			of = append(of, n)
+		}
+	}
+	maker := provider.Shipped().Makes(name)
+	switch {
+	case len(of) > 0:
+		return fmt.Sprintf("a model is written with its provider: %s/%s", of[0], c.AI.Providers[of[0]].Model)
+	case maker != "":
+		return fmt.Sprintf("a model is written with its provider: %s/%s", maker, s)
+	case strings.Contains(s, ":") && model == "":
+		return fmt.Sprintf("a model is written with its provider, as ollama/%s", s)
+	}
+	return ""
+}
+
+// knownElsewhere finds the built-in provider that other programs call so.
+func knownElsewhere(name string) (string, bool) {
+	for _, b := range provider.Builtins {
+		if slices.Contains(b.Also, strings.ToLower(name)) {
+			return b.Name, true
+		}
+	}
+	return "", false
 }

@@ -129,6 +129,18 @@ func (t *Table) Of(provider string) Maker {
 	return Maker{Name: provider}
 }
 
+// Makes names the built-in provider whose model is called so in the table, ""
+// when none is.
+func (t *Table) Makes(model string) string {
+	known, ok := Lookup(model)
+	for _, p := range t.Providers {
+		if ok && slices.ContainsFunc(p.Models, func(m Model) bool { return m.Name == known.Name }) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
 // dated is the suffix of a model's frozen state, as in gpt-4o-2024-08-06.
 var dated = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-20\d\d-?\d\d-?\d\d$`) })
 

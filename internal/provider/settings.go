@@ -85,9 +85,10 @@ const Compatible = "openai-compatible"
 // Builtin is a provider that GoClaw knows by name.
 type Builtin struct {
 	Name   string
-	KeyVar string // the environment variable that usually holds its key; "" when it needs none
-	Model  string // the shipped default
-	Free   bool   // costs nothing per token
+	KeyVar string   // the environment variable that usually holds its key; "" when it needs none
+	Model  string   // the shipped default
+	Free   bool     // costs nothing per token
+	Also   []string // what other programs call it
 	// Wires are the ways to reach it, the best first: the first whose vendor
 	// this build has is taken.
 	Wires []Wire
@@ -105,15 +106,15 @@ type Wire struct {
 // current, cheap, and good with tools.
 var Builtins = []Builtin{
 	{
-		Name: "openai", KeyVar: "OPENAI_API_KEY", Model: "gpt-6-luna",
+		Name: "openai", KeyVar: "OPENAI_API_KEY", Model: "gpt-6-luna", Also: []string{"open-ai", "chatgpt"},
 		Wires: []Wire{{"openai", "https://api.openai.com", "/v1"}},
 	},
 	{
-		Name: "claude", KeyVar: "ANTHROPIC_API_KEY", Model: "claude-sonnet-5-5",
+		Name: "claude", KeyVar: "ANTHROPIC_API_KEY", Model: "claude-sonnet-5-5", Also: []string{"anthropic"},
 		Wires: []Wire{{"anthropic", "https://api.anthropic.com", ""}},
 	},
 	{
-		Name: "gemini", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash",
+		Name: "gemini", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash", Also: []string{"google"},
 		Wires: []Wire{{"gemini", "https://generativelanguage.googleapis.com", ""}},
 	},
 	{
