@@ -3,17 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/config"
@@ -128,7 +124,10 @@ func (e *providerExam) failure(err error) finding {
 	check, name := "provider "+e.Name, "ai.providers."+e.Name
 	detail := err.Error()
 	var le *llm.Error
-	errors.As(err, &le)
+	var why string
+	if errors.As(err, &le) {
+		why, _ = le.Unreached()
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return finding{check, isFault, fmt.Sprintf("%s gives no answer within %s", e.address(), e.within), e.unreachableFix("the server hangs, or a firewall drops what is sent")}
@@ -142,32 +141,11 @@ func (e *providerExam) failure(err error) finding {
 	case le.Class == llm.ClassOverloaded || le.Class == llm.ClassNetwork && le.Status != 0:
 		return finding{check, isWarning, detail, "the trouble is there: try again later, and name another provider in ai.fallback"}
 	case le.Status == http.StatusNotFound:
-		return finding{check, isWarning, fmt.Sprintf("%s has no list of models there (HTTP 404)", e.address()), "if calls fail as well, correct " + name + ".base_url, which often ends in /v1"}
+		return finding{check, isWarning, fmt.Sprintf("%s has no list of models there (HTTP 404)", e.address()), "if calls fail as well, correct " + name + ".base_url" + e.hint()}
 	case le.Class == llm.ClassNetwork:
-		return finding{check, isFault, fmt.Sprintf("%s can't be asked: %s", e.address(), le.Message), e.unreachableFix(unreachable(err))}
+		return finding{check, isFault, fmt.Sprintf("%s can't be asked: %s", e.address(), le.Message), e.unreachableFix(cmp.Or(why, "the server or the network is down"))}
 	}
-	return finding{check, isFault, detail, "correct " + name + ".base_url: what answers there is no such server; the address often ends in /v1"}
-}
-
-// unreachable says what a connection failed of, for who mends it.
-func unreachable(err error) string {
-	var dns *net.DNSError
-	var op *net.OpError
-	var certificate *tls.CertificateVerificationError
-	var header tls.RecordHeaderError
-	switch {
-	case errors.As(err, &op) && op.Op == "proxyconnect":
-		return "the proxy can't be reached"
-	case errors.As(err, &dns):
-		return "the name of the host is not known: a slip, or the network's DNS"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nothing listens there: start the server"
-	case errors.As(err, &certificate), errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.HostnameError)):
-		return "its certificate is not to be trusted: mend it, or the clock or the certificates of this machine"
-	case errors.As(err, &header), errors.Is(err, http.ErrSchemeMismatch):
-		return "it speaks no TLS: write http:// in place of https://"
-	}
-	return "the server or the network is down"
+	return finding{check, isFault, detail, "correct " + name + ".base_url" + e.hint() + ": what answers there is no such server"}
 }
 
 // unreachableFix is why, with the settings to look at.
@@ -176,6 +154,15 @@ func (e *providerExam) unreachableFix(why string) string {
 		return fmt.Sprintf("%s; check ai.providers.%s.proxy and .base_url", why, e.Name)
 	}
 	return fmt.Sprintf("%s; check ai.providers.%s.base_url", why, e.Name)
+}
+
+// hint is what addresses like that of the provider have in common.
+func (e *providerExam) hint() string {
+	t := llm.Target{}
+	if e.settings.Type == "openai" || e.settings.Type == provider.Compatible {
+		t.Vendor = "openai"
+	}
+	return t.AddressHint()
 }
 
 // address is where a provider is, without what may be secret.

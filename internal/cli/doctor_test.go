@@ -56,6 +56,9 @@ func answers(t *testing.T, status int, kind, body string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
+		if status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "90")
+		}
 		w.WriteHeader(status)
 		fmt.Fprint(w, body)
 	}))
@@ -104,6 +107,10 @@ func TestDoctorOfProviders(t *testing.T) {
 		"ollama":            `{"error":"unauthorized: ` + secretKey + `"}`,
 	}
 	for kind := range denied {
+		hint := ""
+		if kind == "openai-compatible" {
+			hint = ", which often ends in /v1"
+		}
 		for _, c := range []struct {
 			name   string
 			server func() string
@@ -116,9 +123,10 @@ func TestDoctorOfProviders(t *testing.T) {
 			{"a wrong key", func() string { return answers(t, 401, "application/json", denied[kind]) }, "", isFault, []string{"HTTP 401", "***", "the key is from ai.providers.p.api_key (config.yaml:1)"}, "put a key that is valid there into ai.providers.p.api_key (config.yaml:1)"},
 			{"nobody listens", func() string { return refuses }, "", isFault, []string{"http://127.0.0.1:", "can't be asked: "}, "nothing listens there: start the server; check ai.providers.p.base_url"},
 			{"it hangs", func() string { return hangs(t) }, "", isFault, []string{"gives no answer within 300ms"}, "the server hangs, or a firewall drops what is sent; check ai.providers.p.base_url"},
-			{"a page", func() string { return answers(t, 200, "text/html", "<html><title>Sign in</title></html>") }, "", isFault, []string{"is not in"}, "correct ai.providers.p.base_url: what answers there is no such server; the address often ends in /v1"},
-			{"no such path", func() string { return answers(t, 404, "text/html", "<html><title>Not found</title></html>") }, "", isWarning, []string{"has no list of models there (HTTP 404)"}, "if calls fail as well, correct ai.providers.p.base_url, which often ends in /v1"},
+			{"a page", func() string { return answers(t, 200, "text/html", "<html><title>Sign in</title></html>") }, "", isFault, []string{"is not in", "Sign in"}, "correct ai.providers.p.base_url" + hint + ": what answers there is no such server"},
+			{"no such path", func() string { return answers(t, 404, "text/html", "<html><title>Not found</title></html>") }, "", isWarning, []string{"has no list of models there (HTTP 404)"}, "if calls fail as well, correct ai.providers.p.base_url" + hint},
 			{"trouble there", func() string { return answers(t, 503, "text/plain", "down") }, "", isWarning, []string{"HTTP 503"}, "the trouble is there: try again later, and name another provider in ai.fallback"},
+			{"a busy server", func() string { return answers(t, 429, "text/plain", "slow down") }, "", isWarning, []string{"slow down (HTTP 429; it asks to wait 90 s)"}, "the trouble is there: try again later, and name another provider in ai.fallback"},
 			{"an unknown host", func() string { return "http://models..invalid" }, "", isFault, []string{"http://models..invalid can't be asked"}, "the name of the host is not known: a slip, or the network's DNS; check ai.providers.p.base_url"},
 			{"an unknown certificate", func() string { return secure(t) }, "", isFault, []string{"certificate"}, "its certificate is not to be trusted: mend it, or the clock or the certificates of this machine; check ai.providers.p.base_url"},
 			{"no TLS", func() string { return strings.Replace(lists(t), "http://", "https://", 1) }, "", isFault, []string{"can't be asked"}, "it speaks no TLS: write http:// in place of https://; check ai.providers.p.base_url"},

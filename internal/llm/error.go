@@ -1,7 +1,10 @@
 package llm
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"time"
 )
 
@@ -21,6 +24,9 @@ const (
 	ClassUnknown    Class = "unknown"
 )
 
+// ErrForeign is the cause when what answered is no server of the provider's kind.
+var ErrForeign = errors.New("an answer in another format")
+
 // Error is what a provider answered instead of a reply, or what kept it from
 // answering.
 type Error struct {
@@ -35,14 +41,35 @@ type Error struct {
 	// Before are the failed attempts of the same call that led here, of other
 	// targets too. Only agent.Models fills it in.
 	Before []Attempt
+	// Held is who would have been asked next, by provider and model alone, had
+	// this turn not used a tool; zero when nobody. Only agent.Models fills it in.
+	Held Target
 }
 
 func (e *Error) Error() string {
-	s := e.Target.Provider + ": " + e.Message
-	if e.Status != 0 {
-		s += fmt.Sprintf(" (HTTP %d)", e.Status)
+	said := strings.TrimSpace(e.Message)
+	if e.Status == 0 {
+		return e.Target.Provider + ": " + said
 	}
-	return s
+	if said = strings.TrimRight(said, ". "); said != "" {
+		said += " "
+	}
+	wait := ""
+	if e.RetryAfter > 0 {
+		wait = "; it asks to wait " + length(e.RetryAfter)
+	}
+	return fmt.Sprintf("%s: %s(HTTP %d%s)", e.Target.Provider, said, e.Status, wait)
+}
+
+// length is a time for people, never shorter than it is.
+func length(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", math.Ceil(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", math.Ceil(d.Minutes()))
+	}
+	return fmt.Sprintf("%.0f h", math.Ceil(d.Hours()))
 }
 
 func (e *Error) Unwrap() error { return e.Err }

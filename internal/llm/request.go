@@ -32,6 +32,15 @@ func (t Target) String() string {
 	return t.Provider + "/" + t.Model
 }
 
+// AddressHint is what addresses of OpenAI's wire have in common, to stand behind
+// the key where one is written; "" for other wires.
+func (t Target) AddressHint() string {
+	if t.Vendor != "openai" {
+		return ""
+	}
+	return ", which often ends in /v1"
+}
+
 // Choice says whether the model may call tools.
 type Choice string
 

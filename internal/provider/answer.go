@@ -48,9 +48,15 @@ type Foreign struct {
 	Body   []byte // the beginning of what came
 }
 
+// Is reports whether target is what all of them are.
+func (f *Foreign) Is(target error) bool { return target == llm.ErrForeign }
+
+// maxForeign bounds, in bytes, what is looked at of an answer in no format.
+const maxForeign = 4096
+
 func (f *Foreign) Error() string {
-	s := "the answer is not in " + f.Vendor + " format; check base_url"
-	if words := Clean(string(f.Body[:min(len(f.Body), 4096)])); words != "" {
+	s := "the answer is not in " + f.Vendor + " format"
+	if words := Clean(string(f.Body[:min(len(f.Body), maxForeign)])); words != "" {
 		s += ": " + words
 	}
 	return s

@@ -7,7 +7,7 @@ import (
 )
 
 // Next passes a request on, in what the official clients of several vendors
-// call middleware. [Private], [ShortErrors], [ShortLists] and
+// call middleware. [Private], [ShortErrors], [Listing.Short] and
 // [InOnePiece] are such.
 type Next = func(*http.Request) (*http.Response, error)
 
@@ -38,13 +38,30 @@ func ShortErrors(r *http.Request, next Next) (*http.Response, error) {
 // maxList bounds, in bytes, what is read of a list of models.
 const maxList = 16 << 20
 
-// ShortLists bounds the body of a list of models, which a client reads whole.
-func ShortLists(r *http.Request, next Next) (*http.Response, error) {
+// Listing is one request for a list of models.
+type Listing struct {
+	// Start is the beginning of what came, for who says what there is in the
+	// place of a list.
+	Start []byte
+}
+
+// Short bounds the body of a list of models, which a client reads whole.
+func (l *Listing) Short(r *http.Request, next Next) (*http.Response, error) {
 	resp, err := next(r)
 	if err == nil {
 		shorten(resp, maxList)
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(resp.Body, l), resp.Body}
 	}
 	return resp, err
+}
+
+// Write implements [io.Writer].
+func (l *Listing) Write(p []byte) (int, error) {
+	l.Start = append(l.Start, p[:min(len(p), maxForeign-len(l.Start))]...)
+	return len(p), nil
 }
 
 func shorten(resp *http.Response, most int64) {

@@ -3,8 +3,11 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -65,11 +68,25 @@ func Unreachable(err error, secrets ...string) *llm.Error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	e := &llm.Error{Class: llm.ClassNetwork, Message: Clean(err.Error(), secrets...), Err: err}
+	e := &llm.Error{Class: llm.ClassNetwork, Message: Clean(withoutPort(err), secrets...), Err: err}
 	if errors.Is(err, context.DeadlineExceeded) {
 		e.Message = "the connection timed out"
 	}
 	return e
+}
+
+// withoutPort is what err says, of a connection that broke off without its port
+// on this machine, which tells nobody anything.
+func withoutPort(err error) string {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Source == nil || op.Addr == nil || op.Err == nil {
+		return err.Error()
+	}
+	cause := op.Err
+	if call := (*os.SyscallError)(nil); errors.As(cause, &call) {
+		cause = call.Err
+	}
+	return strings.Replace(err.Error(), op.Error(), fmt.Sprintf("%s: %v", op.Addr, cause), 1)
 }
 
 const (

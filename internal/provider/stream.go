@@ -48,7 +48,11 @@ func (m *Models) Target(model string) (llm.Target, error) {
 func (m *Models) Stream(ctx context.Context, model string, used bool, build func(llm.Target) (llm.Request, error)) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		c := &asking{ctx: ctx, set: m.set, build: build, shown: shown{yield: yield}}
-		if err := c.run(m.candidates(model, used)); err != nil && !c.shown.left {
+		all := m.candidates(model)
+		if used {
+			all, c.held = all[:1], all[1:]
+		}
+		if err := c.run(all); err != nil && !c.shown.left {
 			yield(llm.Event{}, err)
 		}
 	}
@@ -71,11 +75,8 @@ func (c *candidate) secrets() []string {
 }
 
 // candidates lists what may be asked, the first choice first.
-func (m *Models) candidates(model string, used bool) []*candidate {
-	names := []string{model}
-	if !used {
-		names = append(names, m.fallback...)
-	}
+func (m *Models) candidates(model string) []*candidate {
+	names := append([]string{model}, m.fallback...)
 	var out []*candidate
 	seen := map[string]bool{}
 	for i, name := range names {
@@ -98,8 +99,9 @@ type asking struct {
 	set   *Set
 	build func(llm.Target) (llm.Request, error)
 	shown shown
-	fatal bool // the error is not about a target
-	risky bool // one was asked that cools down
+	fatal bool         // the error is not about a target
+	risky bool         // one was asked that cools down
+	held  []*candidate // who isn't asked, since this turn has used a tool
 
 	reply  *llm.Reply   // that was passed on
 	last   *llm.Attempt // failed, and what comes of it is still to be told
@@ -125,6 +127,9 @@ func (a *asking) run(all []*candidate) error {
 		}
 		if c == nil {
 			e.Before = a.before
+			if i := slices.IndexFunc(a.held, func(h *candidate) bool { return h.err == nil }); i >= 0 && actionFor(e.Class).move {
+				e.Held = a.held[i].target.Short()
+			}
 			a.tell(llm.GaveUp, "")
 			return err
 		}

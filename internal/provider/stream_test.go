@@ -221,6 +221,7 @@ func TestFailures(t *testing.T) {
 		asked    []string
 		text     string
 		class    llm.Class // of the error, "" when it ends well
+		held     string    // who would have been asked next
 	}{
 		{
 			name:   "PR-001 overloaded twice, then fine",
@@ -310,7 +311,17 @@ func TestFailures(t *testing.T) {
 		{
 			name:     "PR-011 after a tool was used",
 			script:   map[string][]step{"a": {fails(llm.ClassOverloaded)}},
-			fallback: []string{"b"}, used: true, asked: []string{"a/m at 0s", "a/m at 2s", "a/m at 8s"}, class: llm.ClassOverloaded,
+			fallback: []string{"a", "nobody", "b"}, used: true, asked: []string{"a/m at 0s", "a/m at 2s", "a/m at 8s"}, class: llm.ClassOverloaded, held: "b/m",
+		},
+		{
+			name:     "after a tool was used, with nobody else",
+			script:   map[string][]step{"a": {fails(llm.ClassAuth)}},
+			fallback: []string{"a"}, used: true, asked: []string{"a/m at 0s"}, class: llm.ClassAuth,
+		},
+		{
+			name:     "our own fault after a tool was used",
+			script:   map[string][]step{"a": {fails(llm.ClassBadRequest)}},
+			fallback: []string{"b"}, used: true, asked: []string{"a/m at 0s"}, class: llm.ClassBadRequest,
 		},
 		{
 			name:     "one after the other",
@@ -340,6 +351,9 @@ func TestFailures(t *testing.T) {
 					t.Errorf("no reply: %v", got.err)
 				case test.class != "" && (!errors.As(got.err, &e) || e.Class != test.class || e.Target.Provider == "" || got.reply != nil):
 					t.Errorf("%v (%+v), want %s", got.err, e, test.class)
+				}
+				if e != nil && e.Held.String() != test.held {
+					t.Errorf("held back: %s, want %q", e.Held, test.held)
 				}
 				if retries := len(test.asked) - 1; len(got.notices) < retries {
 					t.Errorf("%d attempts, but %q", len(test.asked), got.notices)

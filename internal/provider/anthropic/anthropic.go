@@ -220,10 +220,11 @@ const maxListed = 1000
 // List implements [provider.Lister].
 func (m *Model) List(ctx context.Context) ([]string, error) {
 	var resp *http.Response
+	var listing provider.Listing
 	page, err := m.client.Models.List(ctx, anthropic.ModelListParams{Limit: anthropic.Int(maxListed)},
-		option.WithResponseInto(&resp), option.WithMiddleware(provider.ShortLists))
+		option.WithResponseInto(&resp), option.WithMiddleware(listing.Short))
 	if err != nil {
-		return nil, m.listFailure(ctx, resp, err)
+		return nil, m.listFailure(ctx, resp, listing.Start, err)
 	}
 	names := make([]string, 0, len(page.Data))
 	for _, d := range page.Data {
@@ -232,8 +233,9 @@ func (m *Model) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// listFailure is why there is no list: resp is the answer, nil when none came.
-func (m *Model) listFailure(ctx context.Context, resp *http.Response, err error) error {
+// listFailure is why there is no list: resp is the answer, nil when none came,
+// and start the beginning of its body.
+func (m *Model) listFailure(ctx context.Context, resp *http.Response, start []byte, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -242,5 +244,5 @@ func (m *Model) listFailure(ctx context.Context, resp *http.Response, err error)
 	case resp.StatusCode >= 400:
 		return answerFault(resp, provider.ErrorText(resp)).Failure(m.secrets...)
 	}
-	return provider.Failure(&provider.Foreign{Vendor: whose})
+	return provider.Failure(&provider.Foreign{Vendor: whose, Body: start}, m.secrets...)
 }

@@ -449,8 +449,8 @@ func TestList(t *testing.T) {
 		class         llm.Class
 	}{
 		{200, "", (&provider.Foreign{Vendor: whose}).Error(), llm.ClassUnknown},
-		{200, "<html></html>", (&provider.Foreign{Vendor: whose}).Error(), llm.ClassUnknown},
-		{200, `{"models":`, (&provider.Foreign{Vendor: whose}).Error(), llm.ClassUnknown},
+		{200, "<html></html>", (&provider.Foreign{Vendor: whose, Body: []byte("<html></html>")}).Error(), llm.ClassUnknown},
+		{200, `{"models":`, (&provider.Foreign{Vendor: whose, Body: []byte(`{"models":`)}).Error(), llm.ClassUnknown},
 		{401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, "invalid x-api-key", llm.ClassAuth},
 		{401, "", "Unauthorized", llm.ClassAuth},
 	} {

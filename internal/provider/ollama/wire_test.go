@@ -201,7 +201,7 @@ func TestFailures(t *testing.T) {
 		{"memory in the stream", lines(lnHel, `{"error":"CUDA error: out of memory"}`), llm.ClassUnknown, "smaller model", 0},
 		{"an error for a stream", lines(`{"error":{"message":"upstream gone"},"status":500}`), llm.ClassNetwork, "upstream gone", 0},
 		{"an error beside an answer", lines(`{"message":{"content":"Hel"},"error":"No."}`), llm.ClassNetwork, "No.", 0},
-		{"a document of something else", lines(`{"hello":"world"}`), llm.ClassUnknown, `not in Ollama's format; check base_url: {"hello":"world"}`, 0},
+		{"a document of something else", lines(`{"hello":"world"}`), llm.ClassUnknown, `not in Ollama's format: {"hello":"world"}`, 0},
 		{"a document of something else, on lines", fakellm.Answer{Raw: []string{"{\n\"choices\": []\n}"}}, llm.ClassUnknown, "not in Ollama's format", 0},
 		{"a stream of another wire", fakellm.Answer{Raw: []string{"data: {\"choices\":[]}\n\n"}}, llm.ClassUnknown, "not in Ollama's format", 0},
 		{"a list", fakellm.Answer{Raw: []string{`[]`}}, llm.ClassUnknown, "not in Ollama's format", 0},

@@ -506,7 +506,7 @@ func TestList(t *testing.T) {
 	for _, body := range []string{"", "<html></html>", `{"models":`} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 		_, err := open(t, provider.Settings{BaseURL: other.URL}).List(t.Context())
-		if !errors.As(err, &e) || e.Message != (&provider.Foreign{Vendor: whose}).Error() {
+		if !errors.As(err, &e) || e.Message != (&provider.Foreign{Vendor: whose, Body: []byte(body)}).Error() {
 			t.Errorf("%q: %v", body, err)
 		}
 		other.Close()
