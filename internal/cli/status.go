@@ -180,20 +180,20 @@ func (v shownStatus) write(w io.Writer) error {
 
 // health tells in a line how a provider does.
 func health(p api.ProviderStatus) string {
+	at := p.LastFailed.Local().Format("15:04:05")
 	text := "fine as far as is known"
 	switch {
 	case time.Now().Before(p.Until):
-		text = "left alone until " + p.Until.Local().Format("15:04:05")
+		text = fmt.Sprintf("left alone until %s, failed last at %s", p.Until.Local().Format("15:04:05"), at)
 	case p.Failures > 0:
-		text = count(p.Failures, "failure") + " in the last five minutes"
+		text = fmt.Sprintf("%s in the last five minutes, the last at %s", count(p.Failures, "failure"), at)
+	case !p.LastFailed.IsZero():
+		text = fmt.Sprintf("failed when it was last asked, at %s", day(p.LastFailed))
 	case p.Reason != "":
 		text = "can't be asked"
 	}
 	if p.Reason != "" {
 		text += ": " + short(p.Reason, 200)
-	}
-	if !p.LastFailed.IsZero() {
-		text += ", last at " + p.LastFailed.Local().Format("15:04:05")
 	}
 	return text
 }

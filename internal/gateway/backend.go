@@ -307,7 +307,7 @@ func (g *Gateway) providers(agents []api.Agent) []api.ProviderStatus {
 			continue
 		}
 		reason := s.Problem
-		if s.Failures > 0 || !s.Cooling.IsZero() {
+		if !s.LastFailed.IsZero() {
 			reason = s.LastError
 		}
 		list = append(list, api.ProviderStatus{Provider: s.Target.Provider, Model: s.Target.Model, Failures: s.Failures, Until: s.Cooling, LastFailed: s.LastFailed, Reason: reason})

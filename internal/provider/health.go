@@ -16,6 +16,8 @@ const (
 	// maxTroubled bounds how many targets are remembered: model names can come
 	// from outside.
 	maxTroubled = 1000
+	// maxFailures bounds how many failures of a target are remembered.
+	maxFailures = 1000
 )
 
 // health remembers which targets are in trouble. The zero value is ready.
@@ -26,9 +28,9 @@ type health struct {
 
 type trouble struct {
 	target   llm.Target
-	failures []time.Time   // that count, not older than the window
+	failures []time.Time   // not older than the window
 	length   time.Duration // of the last cooldown; 0 before the first
-	since    time.Time     // when it began
+	since    time.Time     // when it began; failures until then led to it, and count for no other
 	until    time.Time
 	last     string // the last error
 	lastAt   time.Time
@@ -62,21 +64,32 @@ func (h *health) failed(t llm.Target, e *llm.Error, began time.Time) {
 		h.of[t.String()] = tr
 	}
 	tr.last, tr.lastAt = e.Error(), now
+	tr.failures = append(tr.recent(now), now)
+	tr.failures = tr.failures[max(len(tr.failures)-maxFailures, 0):]
 	if tr.length > 0 && began.Before(tr.since) {
 		return // one of many that were under way when it began to cool down
 	}
 	if now.Sub(tr.until) >= failureWindow {
 		tr.length = 0
 	}
-	tr.failures = append(tr.recent(now), now)
-	if w != atOnce && tr.length == 0 && len(tr.failures) < failureLimit {
+	if w != atOnce && tr.length == 0 && tr.counted() < failureLimit {
 		return
 	}
 	tr.length = min(max(2*tr.length, coolFirst), coolMost)
-	tr.since, tr.until, tr.failures = now, now.Add(tr.length), nil
+	tr.since, tr.until = now, now.Add(tr.length)
 }
 
-// recent are the failures that still count.
+// counted is how many failures count for the next cooldown.
+func (tr *trouble) counted() (n int) {
+	for _, at := range tr.failures {
+		if at.After(tr.since) {
+			n++
+		}
+	}
+	return n
+}
+
+// recent are the failures that are not older than the window.
 func (tr *trouble) recent(now time.Time) []time.Time {
 	for i, at := range tr.failures {
 		if now.Sub(at) < failureWindow {

@@ -53,7 +53,7 @@ func TestCooldown(t *testing.T) {
 		// PR-021: the third does.
 		expect("ab")
 		expect("b")
-		if st := trouble1(w.set, "a/m"); !st.Cooling.Equal(time.Now().Add(time.Minute)) {
+		if st := trouble1(w.set, "a/m"); !st.Cooling.Equal(time.Now().Add(time.Minute)) || st.Failures != 3 {
 			t.Errorf("%+v", st)
 		}
 		// After each cooldown one failure is enough for one twice as long.

@@ -347,7 +347,8 @@ type ProviderStatus struct {
 	Until    time.Time `json:"cooling_until,omitzero"`
 	// LastFailed is when it failed last; a success forgets that.
 	LastFailed time.Time `json:"last_failed,omitzero"`
-	Reason     string    `json:"reason,omitempty"` // for admins alone
+	// Reason is how it failed then, or why it can't be asked; for admins alone.
+	Reason string `json:"reason,omitempty"`
 }
 
 // PoolStatus is how busy the tools' workers are.

@@ -1139,7 +1139,7 @@ export interface components {
             last_failed?: string;
             model: string;
             provider: string;
-            /** @description for admins alone */
+            /** @description Reason is how it failed then, or why it can't be asked; for admins alone. */
             reason?: string;
         };
         /** @description Rename is the body of PATCH /api/sessions/{agent}/{id}. */
