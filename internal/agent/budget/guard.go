@@ -142,10 +142,28 @@ func (k *Keeper) cost(t llm.Target, input, output int64) *float64 {
 type need struct {
 	tokens int64
 	usd    *float64 // nil when it is unknown
+	again  bool     // the model was asked in this run before
+	// base is of them what any request of the agent needs, without what was said;
+	// zero when it is not known.
+	base Amount
 }
 
 func (g *Guard) need(t llm.Target, input, output int64) need {
-	return need{input + output, g.keeper.cost(t, input, output)}
+	return need{tokens: input + output, usd: g.keeper.cost(t, input, output), again: g.last.target.Provider != ""}
+}
+
+// baseOf is what any request with the prompt and the tools of req needs.
+func (g *Guard) baseOf(req *llm.Request, output int64) Amount {
+	bytes := len(req.Static) + len(req.Session)
+	for _, t := range req.Tools {
+		bytes += len(t.Name) + len(t.Description) + len(t.Parameters)
+	}
+	n := g.need(req.Target, tokens(bytes), output)
+	base := Amount{Tokens: n.tokens}
+	if n.usd != nil {
+		base.USD = *n.usd
+	}
+	return base
 }
 
 // lacks is the first of rooms that has no place for n, with the unit of which
@@ -268,6 +286,7 @@ func (g *Guard) setAside(req *llm.Request, bytes int) error {
 	least := min(minAnswer, longest)
 	needed := g.need(req.Target, input, least)
 	if short, unit := lacks(rooms, needed); unit != "" {
+		needed.base = g.baseOf(req, least)
 		return &agent.OverBudget{
 			Reason: short.reason(unit, needed, g.keeper.opts.Now()), Notice: short.stands(unit) + "; the run ends",
 		}

@@ -125,9 +125,49 @@ func TestWords(t *testing.T) {
 			"used up",
 			room{Limit: day, left: Amount{Tokens: 100, USD: 1}},
 			Tokens,
-			need{tokens: 700},
+			need{tokens: 700, again: true},
 			"The budget of agent main for today does not suffice for another answer: budget.day.tokens allows 10,000 tokens, and 9,900 tokens are used; " +
 				"to ask the model again needs about 700 tokens. It begins anew at 00:00 UTC, in 1 h 30 min, or have budget.day.tokens raised in config.yaml.",
+		},
+		{
+			"less than any request needs, of a session",
+			room{Limit: Limit{Key: "budget.session", Scope: PerSession, Amount: Amount{Tokens: 2000}}, left: Amount{Tokens: 2000}},
+			Tokens,
+			need{tokens: 4000, base: Amount{Tokens: 3000}},
+			"The budget for this conversation does not suffice for an answer: budget.session.tokens allows 2,000 tokens, and 0 tokens are used; " +
+				"to ask the model needs about 4,000 tokens. No request of this agent fits into it: have budget.session.tokens raised in config.yaml.",
+		},
+		{
+			"less than any request needs, of a day",
+			room{Limit: day, left: Amount{USD: 1}},
+			USD,
+			need{usd: new(5.0), base: Amount{USD: 3}},
+			"The budget of agent main for today does not suffice for another answer: budget.day.usd allows 2.0000 USD, and 1.0000 USD are used; " +
+				"to ask the model needs about 5.0000 USD. No request of this agent fits into it: have budget.day.usd raised in config.yaml.",
+		},
+		{
+			"less than this conversation needs, of a day that has some left",
+			room{Limit: day, left: Amount{Tokens: 9000, USD: 1}},
+			Tokens,
+			need{tokens: 20_000, base: Amount{Tokens: 3000}},
+			"The budget of agent main for today does not suffice for another answer: budget.day.tokens allows 10,000 tokens, and 1,000 tokens are used; " +
+				"to ask the model needs about 20,000 tokens. That is more than the whole of it: begin a new conversation (/new), or have budget.day.tokens raised in config.yaml.",
+		},
+		{
+			"less than this conversation needs, of a day that has none left",
+			room{Limit: day, left: Amount{Tokens: 1000, USD: 1}},
+			Tokens,
+			need{tokens: 20_000, base: Amount{Tokens: 3000}},
+			"The budget of agent main for today does not suffice for another answer: budget.day.tokens allows 10,000 tokens, and 9,000 tokens are used; " +
+				"to ask the model needs about 20,000 tokens. That is more than the whole of it: begin a new conversation (/new) when it begins anew at 00:00 UTC, in 1 h 30 min, or have budget.day.tokens raised in config.yaml.",
+		},
+		{
+			"a run's, with what was said before",
+			room{Limit: Limit{Key: "budget.run", Scope: PerRun, Amount: Amount{Tokens: 5000}}, left: Amount{Tokens: 5000}},
+			Tokens,
+			need{tokens: 20_000, base: Amount{Tokens: 3000}},
+			"The budget for one run does not suffice for an answer: budget.run.tokens allows 5,000 tokens, and 0 tokens are used; " +
+				"to ask the model needs about 20,000 tokens. That is more than the whole of it: begin a new conversation (/new), or have budget.run.tokens raised in config.yaml.",
 		},
 		{
 			"set aside",

@@ -61,27 +61,47 @@ func (r room) reason(unit string, n need, now time.Time) string {
 	if n.usd != nil {
 		wanted.USD = *n.usd
 	}
-	text := fmt.Sprintf("The budget %s does not suffice for another answer: %s allows %s, and %s are used", r.of(), r.key(unit), said(unit, r.Amount), said(unit, r.used()))
+	answer := "an answer"
+	if r.used() != (Amount{}) {
+		answer = "another answer"
+	}
+	text := fmt.Sprintf("The budget %s does not suffice for %s: %s allows %s, and %s are used", r.of(), answer, r.key(unit), said(unit, r.Amount), said(unit, r.used()))
 	free := r.left.plus(r.aside)
 	if r.aside != (Amount{}) && (unit == Tokens && wanted.Tokens <= free.Tokens || unit == USD && n.usd != nil && wanted.USD <= free.USD) {
 		return text + fmt.Sprintf("; the rest, %s, is set aside for answers that are under way. Try again in a moment.", said(unit, r.aside))
 	}
-	if wanted.Tokens > 0 && unit == Tokens || wanted.USD > 0 && unit == USD {
-		text += fmt.Sprintf("; to ask the model again needs about %s", said(unit, wanted))
+	if exceeds(unit, wanted, Amount{}) {
+		again := ""
+		if n.again {
+			again = " again"
+		}
+		text += fmt.Sprintf("; to ask the model%s needs about %s", again, said(unit, wanted))
 	}
-	alone := unit == Tokens && wanted.Tokens > r.Tokens || unit == USD && wanted.USD > r.USD // with one call
-	switch {
-	case r.Scope == PerRun && alone:
+	resets := today(now).Add(24 * time.Hour)
+	anew := fmt.Sprintf("begins anew at 00:00 UTC, in %s", length(resets.Sub(now)))
+	switch alone := exceeds(unit, wanted, r.Amount); {
+	case exceeds(unit, n.base, r.Amount):
+		return text + fmt.Sprintf(". No request of this agent fits into it: have %s raised in config.yaml.", r.key(unit))
+	case alone && r.Scope == PerDay && exceeds(unit, n.base, free):
+		text += ". That is more than the whole of it: begin a new conversation (/new) when it " + anew
+	case alone && r.Scope != PerSession:
 		text += ". That is more than the whole of it: begin a new conversation (/new)"
 	case r.Scope == PerRun:
 		text += ". What was done is kept: say \"go on\" to continue in another run"
 	case r.Scope == PerSession:
 		text += ". What was done is kept: begin a new conversation (/new)"
 	case r.Scope == PerDay:
-		resets := today(now).Add(24 * time.Hour)
-		text += fmt.Sprintf(". It begins anew at 00:00 UTC, in %s", length(resets.Sub(now)))
+		text += ". It " + anew
 	}
 	return text + fmt.Sprintf(", or have %s raised in config.yaml.", r.key(unit))
+}
+
+// exceeds reports whether a is more than b of a unit.
+func exceeds(unit string, a, b Amount) bool {
+	if unit == USD {
+		return a.USD > b.USD
+	}
+	return a.Tokens > b.Tokens
 }
 
 // toModel is what the model is told before its last call.
