@@ -163,12 +163,21 @@ type Round struct {
 	USD   *float64 // what they cost; nil when it is unknown of one
 
 	Attempts  []llm.Attempt // calls for it that failed, in order
+	Notices   []Told        // what whoever watched was told besides, in order
 	Retracted int           // how often text that had been shown was taken back
 
 	Started    time.Time // the model was asked
 	FirstToken time.Time // its first delta came; zero when none did
 	Replied    time.Time // its answer was complete
 	Ended      time.Time // its tools had ended
+}
+
+// Told is a notice that is stored with the round during which it was given.
+type Told struct {
+	Kind string `json:"kind"` // as that of the event
+	Text string `json:"text"`
+	// Behind says that it came behind the answer and is about its end.
+	Behind bool `json:"behind,omitempty"`
 }
 
 // RequestFacts is what the trace keeps of a request.

@@ -34,17 +34,14 @@ func (l *loop) tooLong(r *Round, err error) bool {
 // tellDropped says what is left out of the thread when that is more than in the
 // request before, or when a request is made again without.
 func (l *loop) tellDropped(t llm.Target, dropped int, again bool) {
-	e := Event{Type: Notice, Kind: "compaction"}
 	switch {
 	case again:
-		e.Attempt = l.gaveUp
-		e.Text = fmt.Sprintf("the conversation is too long for %s; asking again without its oldest %d messages", t, dropped)
+		l.notice(Told{Kind: "compaction", Text: fmt.Sprintf(
+			"the conversation is too long for %s; asking again without its oldest %d messages", t, dropped)}, l.gaveUp)
 	case dropped > l.thread.State.Dropped:
-		e.Text = fmt.Sprintf("the conversation has become too long for %s, which no longer sees its oldest %d messages", t, dropped)
-	default:
-		return
+		l.notice(Told{Kind: "compaction", Text: fmt.Sprintf(
+			"the conversation has become too long for %s, which no longer sees its oldest %d messages", t, dropped)}, nil)
 	}
-	l.emit(e)
 }
 
 var tokenCounts = regexp.MustCompile(`\d{1,3}(?:,\d{3})+|\d{4,}`)

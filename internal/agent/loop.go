@@ -39,7 +39,7 @@ func (l *loop) answer() error {
 	for n := 1; ; n++ {
 		d := l.watch.Before(l.ctx, n, last)
 		if d.Notice != "" {
-			l.emit(Event{Type: Notice, Kind: d.NoticeKind, Text: d.Notice})
+			l.notice(Told{Kind: d.NoticeKind, Text: d.Notice}, nil)
 		}
 		if d.Stop {
 			l.say(d, "")
@@ -99,6 +99,7 @@ type loop struct {
 	spent   []Spent // by all model calls so far
 	stored  int     // how many of them are in the history
 	open    bool    // a request is under way whose use is not known yet
+	told    []Told  // to be stored with this round
 	// unstored says that something is not in the history although it happened:
 	// that is a failure, also of a run that was stopped.
 	unstored bool

@@ -68,7 +68,7 @@ func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
 	}
 	var over *OverBudget
 	if errors.As(err, &over) || shortened && noAnswer(err, &over) {
-		l.emit(Event{Type: Notice, Kind: "budget", Text: over.Notice})
+		l.notice(Told{Kind: "budget", Text: over.Notice}, nil)
 		d.Reason = over.Reason
 		l.say(d, reply.Message.Text())
 		l.last.Attempts, l.last.Retracted = r.Attempts, r.Retracted
@@ -111,14 +111,22 @@ func (l *loop) tellCut(reply *llm.Reply, shortened bool) {
 	if len(reply.Message.Calls()) > 0 {
 		return
 	}
+	cut := func(words string) { l.notice(Told{Kind: "limit", Text: words, Behind: true}, nil) }
 	switch {
 	case reply.Finish == llm.FinishLength && shortened:
-		l.emit(Event{Type: Notice, Kind: "limit", Text: "the answer was cut off at what the budget left for it; say \"go on\", or raise the budget"})
+		cut("the answer was cut off at what the budget left for it; say \"go on\", or raise the budget")
 	case reply.Finish == llm.FinishLength:
-		l.emit(Event{Type: Notice, Kind: "limit", Text: "the answer was cut off at the output limit; say \"go on\", or raise max_output_tokens"})
+		cut("the answer was cut off at the output limit; say \"go on\", or raise max_output_tokens")
 	case reply.Finish == llm.FinishFilter:
-		l.emit(Event{Type: Notice, Kind: "limit", Text: "the provider's filter cut the answer off"})
+		cut("the provider's filter cut the answer off")
 	}
+}
+
+// notice tells a word of the host, of a failed model call if a is one, and has
+// it stored with the round.
+func (l *loop) notice(t Told, a *llm.Attempt) {
+	l.told = append(l.told, t)
+	l.emit(Event{Type: Notice, Kind: t.Kind, Text: t.Text, Attempt: a})
 }
 
 // closeReply makes reply a last one: calls that it holds although they were
@@ -169,8 +177,12 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 					l.gaveUp = e.Attempt
 				}
 			}
-			if e.Text != "" {
+			switch {
+			case e.Text == "":
+			case e.Attempt != nil: // it is stored with that
 				l.emit(Event{Type: Notice, Kind: e.Kind, Text: e.Text, Attempt: e.Attempt})
+			default:
+				l.notice(Told{Kind: e.Kind, Text: e.Text}, nil)
 			}
 		case llm.EventDropped:
 			l.count(r, e.Usage, max(said, 1), false)
@@ -214,12 +226,14 @@ func (l *loop) keepPartial(r *Round, partial llm.Reply) {
 func (l *loop) close(r *Round) {
 	l.last = r
 	l.bill(r)
+	r.Notices, l.told = l.told, nil
 	l.replied(r)
 }
 
 // called stores the reply of r, which gives its calls their ids.
 func (l *loop) called(r *Round) error {
 	l.bill(r)
+	r.Notices, l.told = l.told, nil
 	if err := l.History.Called(l.keep(), l.turn, r); err != nil {
 		l.unstored = true
 		return err

@@ -243,7 +243,7 @@ func TestAnAnswerThatBreaksOffIsNotCountedByItsBeginning(t *testing.T) {
 }
 
 // An answer that was cut at what the budget left for it is not to be mended by
-// a longer max_output_tokens.
+// a longer max_output_tokens. What is told of it is kept with the round.
 func TestACutAnswerNamesWhatCutIt(t *testing.T) {
 	t.Parallel()
 	cut := func(_ context.Context, yield func(llm.Event, error) bool) {
@@ -259,8 +259,9 @@ func TestACutAnswerNamesWhatCutIt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			a := loop(nil, toolbox{}, &history{}, agent.Limits{})
-			a.Models, a.Watch = attempts{last: cut}, func(agent.Turn) agent.Watch { return tc.watch }
+			l := &ledger{}
+			a := loop(nil, toolbox{}, &l.history, agent.Limits{})
+			a.Models, a.History, a.Watch = attempts{last: cut}, l, func(agent.Turn) agent.Watch { return tc.watch }
 			told := ""
 			for e := range a.ProcessStream(t.Context(), turn("hi")) {
 				if e.Type == agent.Notice && e.Kind == "limit" {
@@ -269,6 +270,9 @@ func TestACutAnswerNamesWhatCutIt(t *testing.T) {
 			}
 			if !strings.Contains(told, tc.says) || strings.Contains(told, tc.not) {
 				t.Errorf("told %q", told)
+			}
+			if n := l.last.Notices; len(n) == 0 || n[len(n)-1] != (agent.Told{Kind: "limit", Text: told, Behind: true}) {
+				t.Errorf("kept %+v", n)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func ExportJSONL(ctx context.Context, w io.Writer, store Store, key Key) error {
 		for _, r := range t.Rounds {
 			put(roundLine{
 				Type: "round", Turn: t.Number, Number: r.Number, Before: r.Before, Reply: r.Reply, Request: r.Request,
-				Attempts: r.Attempts, Retracted: r.Retracted,
+				Attempts: r.Attempts, Notices: r.Notices, Retracted: r.Retracted,
 				Started: r.Started, FirstToken: r.FirstToken, Replied: r.Replied, Ended: r.Ended,
 			})
 			for i, o := range r.Outcomes {
@@ -65,6 +65,7 @@ type roundLine struct {
 	Reply      llm.Reply          `json:"reply"`
 	Request    agent.RequestFacts `json:"request"`
 	Attempts   []llm.Attempt      `json:"attempts,omitempty"`
+	Notices    []agent.Told       `json:"notices,omitempty"`
 	Retracted  int                `json:"retracted,omitempty"`
 	Started    time.Time          `json:"started,omitzero"`
 	FirstToken time.Time          `json:"first_token,omitzero"`

@@ -58,6 +58,14 @@ func (p *replay) round(r *agent.Round) {
 			p.emit(r.Started, agent.Event{Type: agent.Notice, Kind: "joined", Text: text})
 		}
 	}
+	notices := func(behind bool) {
+		for _, n := range r.Notices {
+			if n.Behind == behind {
+				p.emit(r.Started, agent.Event{Type: agent.Notice, Kind: n.Kind, Text: n.Text})
+			}
+		}
+	}
+	notices(false)
 	for i := range r.Attempts {
 		if a := &r.Attempts[i]; a.Told != "" {
 			p.emit(a.Ended, agent.Event{Type: agent.Notice, Kind: string(a.Next), Text: a.Told, Attempt: a})
@@ -81,6 +89,7 @@ func (p *replay) round(r *agent.Round) {
 			p.emit(first, agent.Event{Type: agent.TokenChunk, Text: part.Text})
 		}
 	}
+	notices(true)
 	for _, e := range r.Attachments() {
 		p.emit(r.Replied, e)
 	}

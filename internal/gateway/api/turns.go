@@ -91,7 +91,7 @@ func round(r *agent.Round) Round {
 	out := Round{
 		Number: r.Number, Text: r.Reply.Message.Text(), Reasoning: reasoning(r.Reply.Message), Finish: r.Reply.Finish,
 		Target: r.Request.Target, Usage: r.Reply.Usage, USD: r.USD, Cached: r.Reply.Cached, Calls: make([]tool.Outcome, 0, len(r.Outcomes)),
-		Attempts: r.Attempts, Retracted: r.Retracted,
+		Attempts: r.Attempts, Notices: r.Notices, Retracted: r.Retracted,
 		Started: r.Started, FirstToken: r.FirstToken, Replied: r.Replied, Ended: r.Ended,
 	}
 	if r.Reply.Target.Provider != "" {

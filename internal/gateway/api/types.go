@@ -201,6 +201,7 @@ type Round struct {
 	Cached     bool           `json:"cached,omitempty"` // the answer to an equal request before; no model was asked
 	Calls      []tool.Outcome `json:"calls"`
 	Attempts   []llm.Attempt  `json:"attempts,omitempty"`  // model calls for it that failed, in order
+	Notices    []agent.Told   `json:"notices,omitempty"`   // what whoever watched was told besides
 	Retracted  int            `json:"retracted,omitempty"` // how often text that had been shown was taken back
 	Started    time.Time      `json:"started"`
 	FirstToken time.Time      `json:"first_token,omitzero"`

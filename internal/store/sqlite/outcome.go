@@ -30,11 +30,12 @@ type replyRest struct {
 	USD    *float64   `json:"usd,omitempty"`
 
 	Attempts  []llm.Attempt `json:"attempts,omitempty"`
+	Notices   []agent.Told  `json:"notices,omitempty"`
 	Retracted int           `json:"retracted,omitempty"`
 }
 
 func encodeRound(r *agent.Round) (row roundRow, err error) {
-	rest := replyRest{r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID, r.Reply.Cached, r.USD, r.Attempts, r.Retracted}
+	rest := replyRest{r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID, r.Reply.Cached, r.USD, r.Attempts, r.Notices, r.Retracted}
 	for _, part := range []struct {
 		to *string
 		v  any

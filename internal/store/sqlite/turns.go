@@ -106,7 +106,7 @@ func readRounds(t *tx, span []any, depth session.Depth, turns []session.Turn) er
 			}
 		}
 		r.Reply.Usage, r.Reply.Target, r.Reply.Model, r.Reply.ID, r.Reply.Cached = rest.Usage, rest.Target, rest.Model, rest.ID, rest.Cached
-		r.USD, r.Attempts, r.Retracted = rest.USD, rest.Attempts, rest.Retracted
+		r.USD, r.Attempts, r.Notices, r.Retracted = rest.USD, rest.Attempts, rest.Notices, rest.Retracted
 		r.Calls = r.Reply.Message.Calls()
 		r.Outcomes = outcomesFor(r.Calls)
 		for turns[at].Number != turn {

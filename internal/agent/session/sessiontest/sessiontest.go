@@ -134,6 +134,7 @@ func full(number int, id string) *agent.Round {
 			Target: llm.Target{Provider: "p", Model: "m"}, Class: llm.ClassOverloaded, Status: 529, Message: "busy",
 			Started: at(1), Ended: at(2), Next: llm.Failover, To: &llm.Target{Provider: "q", Model: "n"},
 		}, {Target: llm.Target{Provider: "q"}, Class: llm.ClassNetwork, Message: "reset", Started: at(1), Ended: at(2), Next: llm.Retry, Wait: time.Second}},
+		Notices:   []agent.Told{{Kind: "budget", Text: "nearly used up"}, {Kind: "limit", Text: "cut off", Behind: true}},
 		Retracted: 2,
 		Started:   at(1), FirstToken: at(2), Replied: at(3), Ended: at(5),
 	}
@@ -294,8 +295,8 @@ func testDepths(t *testing.T, s session.Store) {
 	traced := value(s.Turns(ctx, key, 2, 2, session.Traced))(t)[0]
 	for i, r := range traced.Rounds {
 		w := whole[0].Rounds[i]
-		equal(t, "traced", []any{r.Number, r.Request, r.Started, r.FirstToken, r.Replied, r.Ended, r.Reply.Usage, r.Reply.Target, r.Reply.Finish, r.Attempts, r.Retracted},
-			[]any{w.Number, w.Request, w.Started, w.FirstToken, w.Replied, w.Ended, w.Reply.Usage, w.Reply.Target, w.Reply.Finish, w.Attempts, w.Retracted})
+		equal(t, "traced", []any{r.Number, r.Request, r.Started, r.FirstToken, r.Replied, r.Ended, r.Reply.Usage, r.Reply.Target, r.Reply.Finish, r.Attempts, r.Notices, r.Retracted},
+			[]any{w.Number, w.Request, w.Started, w.FirstToken, w.Replied, w.Ended, w.Reply.Usage, w.Reply.Target, w.Reply.Finish, w.Attempts, w.Notices, w.Retracted})
 		if len(r.Outcomes) != len(w.Outcomes) {
 			t.Fatalf("traced: %d outcomes, want %d", len(r.Outcomes), len(w.Outcomes))
 		}

@@ -593,6 +593,14 @@ export interface components {
             place: string;
             source?: string;
         };
+        /** @description Told is a notice that is stored with the round during which it was given. */
+        AgentTold: {
+            /** @description Behind says that it came behind the answer and is about its end. */
+            behind?: boolean;
+            /** @description as that of the event */
+            kind: string;
+            text: string;
+        };
         /** @description ToolEvent tells of one call. */
         AgentToolEvent: {
             args?: unknown;
@@ -1164,6 +1172,8 @@ export interface components {
             first_token?: string;
             /** @description Joined is what the person said meanwhile, just before this call. */
             joined?: string[];
+            /** @description what whoever watched was told besides */
+            notices?: components["schemas"]["AgentTold"][];
             number: number;
             reasoning?: string;
             /** Format: date-time */
