@@ -151,7 +151,7 @@ func (s *service) handler(token string) (http.Handler, error) {
 			Version: s.Gateway.opts.Version, Started: s.started,
 			Pool: s.pool.Stats, Providers: s.models.set.State, Runs: s.Runner.Count, Budgets: s.budget.Known, Answers: s.models.set.CacheCount,
 		})
-		o.Metrics = m
+		o.Metrics = m.Tell
 	}
 	if s.api, err = api.New(o); err != nil {
 		return nil, err

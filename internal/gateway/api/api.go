@@ -92,8 +92,9 @@ type Options struct {
 	Loopback bool
 	// Web serves the pages; nil for none.
 	Web http.Handler
-	// Metrics serves /metrics; nil for none.
-	Metrics http.Handler
+	// Metrics answers /metrics, with spending also what all together used and
+	// may use; nil for none.
+	Metrics func(w http.ResponseWriter, spending bool)
 	Version string
 	Log     *slog.Logger     // slog.Default when nil
 	Now     func() time.Time // time.Now when nil

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -211,14 +212,17 @@ func TestRequestIDs(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	g := newGate(t, Options{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	g := newGate(t, Options{Metrics: func(w http.ResponseWriter, spending bool) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		w.Write([]byte("up 1\n"))
-	})})
+		fmt.Fprintf(w, "up 1, spending %v\n", spending)
+	}})
+	if a := g.ask("GET", "/metrics", "", as(g.ada)); string(a.body) != "up 1, spending true\n" {
+		t.Errorf("an admin is told %s", a.body)
+	}
 	for target, want := range map[string]string{
 		"/healthz":    `{"status":"ok"}`,
 		"/readyz":     `{"status":"ok"}`,
-		"/metrics":    "up 1",
+		"/metrics":    "up 1, spending false",
 		"/api/agents": `{"agents":[{"id":"main","name":"Main","default":true,"provider":"","model":""}]}`,
 		"/api/me":     `{"user":{"id":"bob","role":"user","human":true},"version":"test"}`,
 		"/api/status": `{"version":"1","started":"0001-01-01T00:00:00Z","ready":true,"problems":[],"providers":[],"pool":{"workers":0,"busy":0,"queued":0},"runs":{"running":0,"queued":0}}`,

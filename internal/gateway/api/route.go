@@ -75,7 +75,7 @@ func routes() []route {
 	return []route{
 		{method: "GET", path: "/healthz", access: public, handle: health, summary: "Whether the process lives", answers: gives(State{})},
 		{method: "GET", path: "/readyz", access: public, handle: ready, summary: "Whether the gateway takes work", answers: gives(State{})},
-		{method: "GET", path: "/metrics", access: user, handle: metrics, refusals: []int{404}, summary: "Metrics in the text format of Prometheus", answers: []success{{media: []string{"text/plain"}}}},
+		{method: "GET", path: "/metrics", access: user, handle: metrics, refusals: []int{404}, summary: "Metrics in the text format of Prometheus; those of tokens, costs and budgets only for admins", answers: []success{{media: []string{"text/plain"}}}},
 
 		{method: "GET", path: "/api/me", access: user, handle: me, summary: "Who asks", answers: gives(Me{})},
 		{method: "POST", path: "/api/signout", access: user, handle: signOut, refusals: []int{400}, summary: "End the browser's session", answers: done},

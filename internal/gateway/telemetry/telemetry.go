@@ -228,8 +228,9 @@ func (m *Metrics) Call(o tool.Outcome) {
 	}
 }
 
-// ServeHTTP tells all metrics.
-func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+// Tell answers a request with all metrics, those of tokens, costs and budgets
+// only with spending: they say what all people together used.
+func (m *Metrics) Tell(w http.ResponseWriter, spending bool) {
 	var b bytes.Buffer
 	header(&b, "goclaw_build_info", "The version that runs; always 1.", gauge)
 	sample(&b, "goclaw_build_info", []string{"version", "go"}, []string{m.opts.Version, runtime.Version()}, 1)
@@ -237,9 +238,11 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		m.runs, m.runTime, m.firstToken, m.asks, m.tokens, m.cost, m.failures, m.retries, m.failovers, m.retractions, m.notices,
 		m.calls, m.callTime, m.requests, m.requestTime, m.stream,
 	} {
-		v.write(&b)
+		if spending || v != m.tokens && v != m.cost {
+			v.write(&b)
+		}
 	}
-	m.asked(&b)
+	m.asked(&b, spending)
 	process(&b, m.opts.Started)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -248,7 +251,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // asked writes what others count.
-func (m *Metrics) asked(b *bytes.Buffer) {
+func (m *Metrics) asked(b *bytes.Buffer, spending bool) {
 	one := func(name, help string, x float64) {
 		header(b, name, help, gauge)
 		sample(b, name, nil, nil, x)
@@ -271,7 +274,7 @@ func (m *Metrics) asked(b *bytes.Buffer) {
 		looked.add(float64(misses), "miss")
 		looked.write(b)
 	}
-	if m.opts.Budgets != nil {
+	if m.opts.Budgets != nil && spending {
 		limit := newVector(gauge, "goclaw_budget_limit", "Limits of the day by where they are configured, in their unit; agent is empty for all together.", "budget", "agent", "unit")
 		used := newVector(gauge, "goclaw_budget_used", "What is used today of these limits.", "budget", "agent", "unit")
 		for _, s := range m.opts.Budgets() {

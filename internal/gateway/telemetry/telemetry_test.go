@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func read(t *testing.T, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	m.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Tell(w, true)
 	if got := w.Header().Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
 		t.Errorf("Content-Type %q", got)
 	}
@@ -144,6 +144,27 @@ func TestWhatIsTold(t *testing.T) {
 		if !strings.Contains(text, "\n"+name) {
 			t.Errorf("%s is missing", name)
 		}
+	}
+}
+
+// What all together spend is left out where it is not asked for, and nothing
+// else is.
+func TestSpendingIsLeftOut(t *testing.T) {
+	t.Parallel()
+	m := busy(t)
+	w := httptest.NewRecorder()
+	m.Tell(w, false)
+	lint(t, w.Body.String())
+	spending := regexp.MustCompile(`goclaw_(tokens|cost_usd|budget)_`)
+	own := regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?(go_|process_|goclaw_gc_).*\n`)
+	var rest strings.Builder
+	for line := range strings.Lines(read(t, m)) {
+		if !spending.MatchString(line) {
+			rest.WriteString(line)
+		}
+	}
+	if d := cmp.Diff(own.ReplaceAllString(rest.String(), ""), own.ReplaceAllString(w.Body.String(), "")); d != "" {
+		t.Error(d)
 	}
 }
 

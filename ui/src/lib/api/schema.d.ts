@@ -439,7 +439,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Metrics in the text format of Prometheus */
+        /** Metrics in the text format of Prometheus; those of tokens, costs and budgets only for admins */
         get: operations["getMetrics"];
         put?: never;
         post?: never;
