@@ -32,19 +32,28 @@ func TestAFullDiskIsSaid(t *testing.T) {
 		return
 	}
 	signal.Ignore(syscall.SIGXFSZ) // writing too much is to fail, and not to kill
-	r, l := logged(t, fakellm.Text("One."), fakellm.Text("Two."))
+	gate := make(chan struct{})
+	r, l := logged(t, fakellm.Answer{When: "hold on", Text: "One.", Gate: gate}, fakellm.Text("Two."))
 	s := r.serve(gateway.ServeOptions{})
-	say := func(want string) {
+	say := func(session, want string) {
 		t.Helper()
-		if got := s.text(s.ask("POST", "/api/runs", `{"session":"s","message":"hi"}`)); !strings.Contains(got, want) {
+		if got := s.text(s.ask("POST", "/api/runs", `{"session":"`+session+`","message":"hi"}`)); !strings.Contains(got, want) {
 			t.Errorf("the run is %s, want %s", got, want)
 		}
 	}
-	say("run_finished")
+	busy := s.ask("POST", "/api/runs", `{"session":"busy","message":"hold on"}`)
+	if err := r.model.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
 
 	limit(t, 4096)
-	say("run_failed")
+	say("s", "run_failed")
 	var p api.Problem
+	// What has to wait can't be kept for then either.
+	s.read("POST", "/api/runs", `{"session":"busy","message":"hi"}`, http.StatusServiceUnavailable, &p)
+	if p.Code != "storage" {
+		t.Errorf("a message that has to wait is answered with %+v", p)
+	}
 	s.read("GET", "/readyz", "", http.StatusServiceUnavailable, &p)
 	if p.Code != "storage" || strings.Contains(p.Detail, r.home) {
 		t.Errorf("/readyz says %+v", p)
@@ -62,7 +71,11 @@ func TestAFullDiskIsSaid(t *testing.T) {
 	// Nobody needs to say anything for the gateway to notice.
 	l.wait(t, "it can be stored again")
 	s.read("GET", "/readyz", "", http.StatusOK, nil)
-	say("run_finished")
+	close(gate)
+	if got := s.text(busy); !strings.Contains(got, "run_finished") {
+		t.Errorf("the run that was going is %s", got)
+	}
+	say("t", "run_finished")
 	s.read("GET", "/api/status", "", http.StatusOK, &st)
 	if !st.Ready || len(st.Problems) > 0 {
 		t.Errorf("the status is %+v", st)

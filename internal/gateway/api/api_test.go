@@ -245,9 +245,13 @@ func TestOperations(t *testing.T) {
 			t.Errorf("when it stops, GET %s: %d, Retry-After %q", target, a.StatusCode, a.Header.Get("Retry-After"))
 		}
 	}
-	full := newGate(t, Options{Backend: gateway{ready: true, fault: errors.New("/secret/state.db: the disk is full")}})
-	if a := full.ask("GET", "/readyz", ""); a.StatusCode != 503 || a.code() != "storage" || a.Header.Get("Retry-After") == "" || strings.Contains(string(a.body), "secret") {
-		t.Errorf("when nothing can be stored: %d %s", a.StatusCode, a.body)
+	fault := errors.New("/secret/state.db: the disk is full")
+	full := newGate(t, Options{Backend: gateway{ready: true, fault: fault}},
+		route{method: "GET", path: "/api/put", access: user, handle: func(*Server, http.ResponseWriter, *http.Request, Caller) error { return fault }})
+	for _, path := range []string{"/readyz", "/api/put"} {
+		if a := full.ask("GET", path, "", as(full.bob)); a.StatusCode != 503 || a.code() != "storage" || a.Header.Get("Retry-After") == "" || strings.Contains(string(a.body), "secret") {
+			t.Errorf("when nothing can be stored, GET %s: %d %s", path, a.StatusCode, a.body)
+		}
 	}
 	slow := newGate(t, Options{Backend: gateway{}})
 	if a := slow.ask("GET", "/readyz", ""); a.StatusCode != 503 || a.code() != "unavailable" {

@@ -31,9 +31,7 @@ func ready(s *Server, w http.ResponseWriter, r *http.Request, _ Caller) error {
 	}
 	st := s.opts.Backend.Status(r.Context())
 	if st.Fault != nil {
-		p := problem(http.StatusServiceUnavailable, "storage", "the gateway can't store anything, its disk may be full; an admin sees why in its status")
-		p.after = mending
-		return p
+		return unstorable()
 	}
 	if !st.Ready {
 		p := problem(http.StatusServiceUnavailable, "unavailable", "the gateway is not ready; try again in a moment")

@@ -116,6 +116,13 @@ func stopping() *Problem {
 // stoppingFor is when to ask again whether another gateway has started.
 const stoppingFor = 5 * time.Second
 
+// unstorable says that nothing can be stored at the moment.
+func unstorable() *Problem {
+	p := problem(http.StatusServiceUnavailable, "storage", "the gateway can't store anything, its disk may be full; an admin sees why in its status. Try again when that is mended")
+	p.after = mending
+	return p
+}
+
 // mending is when to ask again whether the gateway can store what is said.
 const mending = 10 * time.Second
 
@@ -139,6 +146,9 @@ func (s *Server) fail(w *response, r *http.Request, err error) {
 	gone := r.Context().Err() != nil
 	if internal && !gone {
 		s.opts.Log.Error("answer a request", "request", w.id, "method", r.Method, "path", r.URL.Path, "user", w.user, "err", err)
+		if s.opts.Backend.Status(r.Context()).Fault != nil {
+			p = unstorable() // what anybody can mend, and nobody by looking for a fault of ours
+		}
 	}
 	if w.status != 0 {
 		if !w.stream {
