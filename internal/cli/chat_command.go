@@ -273,7 +273,7 @@ func (c *chat) usage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.Models, u.Total, u.USD, u.Budgets = r.Rows, r.Total, r.Total.USD, shownBudgets(r.Budgets, c.req.Caller.Privileged())
+	u.Models, u.Total, u.USD, u.Budgets = r.Rows, r.Total, r.Total.USD, budget.Shown(r.Budgets, c.req.Caller.Privileged())
 	return c.print(u, u.write)
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -189,10 +188,4 @@ func writeBudgets(w io.Writer, list []budget.Standing) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", printable(s.Key), said(s.Limit), said(s.Used), said(s.Left), resets)
 	}
 	return t.Flush()
-}
-
-// shownBudgets are those of list that a caller may see: what all use together is
-// told to admins alone.
-func shownBudgets(list []budget.Standing, privileged bool) []budget.Standing {
-	return slices.DeleteFunc(list, func(s budget.Standing) bool { return !privileged && s.Scope != budget.PerSession })
 }

@@ -29,6 +29,39 @@ func (g *Gateway) Agents(ctx context.Context) []api.Agent {
 	return g.describeAll(func(a *agentModels) (string, error) { return a.lately(ctx) })
 }
 
+// Models implements [api.Backend]. It asks no provider for its list.
+func (g *Gateway) Models(ctx context.Context, agent, model string) (api.ModelChoices, error) {
+	c := api.ModelChoices{Agent: agent}
+	if model != "" {
+		t, err := g.models.named(model)
+		if err != nil {
+			return c, err
+		}
+		c.Asked = t.Provider + "/" + t.Model
+	}
+	a, err := g.Agent(agent)
+	if err != nil {
+		return c, err
+	}
+	if c.Default, err = a.models.lately(ctx); err != nil {
+		c.Default = "" // why stands with the agent
+	} else {
+		c.Models = append(c.Models, c.Default)
+	}
+	for _, p := range g.ProvidersInUse(ctx, false) {
+		offered, err := g.OfferedModels(ctx, p.Name, false)
+		if err != nil || g.ProviderProblem(p.Name) != nil {
+			continue // doctor says why
+		}
+		for _, m := range offered {
+			if name := p.Name + "/" + m.Name; !slices.Contains(c.Models, name) {
+				c.Models = append(c.Models, name)
+			}
+		}
+	}
+	return c, nil
+}
+
 func (g *Gateway) describeAll(model func(*agentModels) (string, error)) []api.Agent {
 	var list []api.Agent
 	for _, c := range g.Config.Agents() {

@@ -331,6 +331,17 @@ agents:
 		!got[1].Default || !got[1].Demo || got[2].Problem == "" || got[2].Provider != "" {
 		t.Errorf("agents %+v", got)
 	}
+	for _, c := range []struct{ agent, model, asked, answers string }{
+		{"one", "", "", "openai/gpt-x"}, {"two", "openai/other", "openai/other", "demo/demo"}, {"three", "demo", "demo/demo", ""},
+	} {
+		m, err := r.Models(t.Context(), c.agent, c.model)
+		if err != nil || m.Default != c.answers || m.Asked != c.asked || !slices.Contains(m.Models, "demo/demo") || !slices.Contains(m.Models, "openai/gpt-5") || c.answers != "" && m.Models[0] != c.answers {
+			t.Errorf("agent %s, model %q: %+v, %v", c.agent, c.model, m, err)
+		}
+	}
+	if _, err := r.Models(t.Context(), "one", "nobody/x"); err == nil {
+		t.Error("a provider that there is none of can be named")
+	}
 	s := r.Status(t.Context())
 	if s.Ready || len(s.Problems) != 1 || !strings.HasPrefix(s.Problems[0], "agent three: ") || s.Pool.Workers != 8 {
 		t.Errorf("status %+v", s)

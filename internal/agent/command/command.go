@@ -71,6 +71,9 @@ func Common() Set {
 	}
 }
 
+// later are commands of every front end that this version doesn't have yet.
+var later = []string{"compact", "skills", "plan", "approve"}
+
 // Call is what a person wrote: a command, or a message when Name is empty.
 type Call struct {
 	Name string // of the command, as the set has it
@@ -101,10 +104,11 @@ func (s Set) Parse(line string) (Call, error) {
 		return Call{Text: line}, nil
 	}
 	spec, ok := s.Find(name)
-	if !ok {
-		return Call{}, s.unknown(name)
-	}
 	switch {
+	case !ok && slices.Contains(later, strings.ToLower(name)):
+		return Call{}, &Error{Name: name, text: fmt.Sprintf("/%s is not in this version yet. To send it as a message, write //%[1]s", name)}
+	case !ok:
+		return Call{}, s.unknown(name)
 	case arg == "" && spec.required():
 		return Call{}, &Error{Name: spec.Name, text: fmt.Sprintf("/%s needs something behind it: write %s", spec.Name, spec.Usage())}
 	case arg != "" && spec.Kind == Nothing:

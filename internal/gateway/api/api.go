@@ -44,6 +44,9 @@ import (
 type Backend interface {
 	// Agents lists the agents in the order of the configuration.
 	Agents(ctx context.Context) []Agent
+	// Models lists the models that messages to an agent can name, and tells what
+	// model, unless it is empty, stands for.
+	Models(ctx context.Context, agent, model string) (ModelChoices, error)
 	// Surface is what a run of req would be offered.
 	Surface(ctx context.Context, req run.Request) (Surface, error)
 	// Explain says how far a tool gets in a run of req, and why no further.

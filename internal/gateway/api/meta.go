@@ -96,6 +96,25 @@ func agents(s *Server, w http.ResponseWriter, r *http.Request, _ Caller) error {
 	return answer(w, http.StatusOK, Agents{list})
 }
 
+func listChoices(s *Server, w http.ResponseWriter, r *http.Request, _ Caller) error {
+	q := r.URL.Query()
+	id, err := s.agentOf(r.Context(), q.Get("agent"))
+	if err != nil {
+		return err
+	}
+	if err := s.opts.Runner.CheckModel(q.Get("model")); err != nil {
+		return badRequest("%v", err)
+	}
+	choices, err := s.opts.Backend.Models(r.Context(), id, q.Get("model"))
+	if err != nil {
+		return err
+	}
+	if choices.Models == nil {
+		choices.Models = []string{}
+	}
+	return answer(w, http.StatusOK, choices)
+}
+
 func document(_ *Server, w http.ResponseWriter, _ *http.Request, _ Caller) error {
 	w.Header().Set("Content-Type", "application/json")
 	_, err := w.Write(openAPIDocument)

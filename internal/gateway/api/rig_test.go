@@ -301,6 +301,10 @@ func (b *backend) Agents(context.Context) []Agent {
 	return []Agent{{ID: "alpha", Name: "Alpha", Default: true}, {ID: "beta", Name: "Beta"}}
 }
 
+func (b *backend) Models(_ context.Context, agent, model string) (ModelChoices, error) {
+	return ModelChoices{Agent: agent, Default: "fake/m", Asked: model, Models: []string{"fake/m"}}, nil
+}
+
 func (b *backend) Surface(_ context.Context, req run.Request) (Surface, error) {
 	b.note(req)
 	return Surface{Agent: req.Agent, Session: req.Session, Origin: req.Origin, Role: req.Caller.Role, Offered: []Tool{}, Others: []Tool{}, Removed: []tool.Removal{}}, nil
@@ -365,6 +369,9 @@ func (b *backend) Usage(ctx context.Context, q budget.Query, budgets bool) (budg
 	r, err := budget.Make(ctx, b.r.ledger, q)
 	if budgets {
 		r.Budgets = []budget.Standing{{Key: "budget.day.usd", Scope: budget.PerDay, Unit: budget.USD, Limit: 5, Used: 1, Left: 4, Resets: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}}
+		if q.Session != "" {
+			r.Budgets = append(r.Budgets, budget.Standing{Key: "budget.session.tokens", Scope: budget.PerSession, Unit: budget.Tokens, Limit: 9, Used: 1, Left: 8})
+		}
 	}
 	return r, err
 }

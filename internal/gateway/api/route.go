@@ -81,6 +81,10 @@ func routes() []route {
 		{method: "POST", path: "/api/signout", access: user, handle: signOut, refusals: []int{400}, summary: "End the browser's session", answers: done},
 		{method: "GET", path: "/api/status", access: user, handle: status, summary: "How the gateway is", answers: gives(Status{})},
 		{method: "GET", path: "/api/agents", access: user, handle: agents, summary: "The agents that can be talked to", answers: gives(Agents{})},
+		{
+			method: "GET", path: "/api/models", access: user, handle: listChoices, refusals: []int{404}, summary: "The models that can answer messages to an agent",
+			query: []param{{"agent", "the agent"}, {"model", "provider or provider/model, to find out whether messages can name it and what it stands for"}}, answers: gives(ModelChoices{}),
+		},
 		{method: "GET", path: "/api/openapi.json", access: user, handle: document, summary: "This document", answers: gives(json.RawMessage(nil))},
 
 		{

@@ -37,6 +37,17 @@ type Agents struct {
 	Agents []Agent `json:"agents"`
 }
 
+// ModelChoices are the models that can answer messages to an agent.
+type ModelChoices struct {
+	Agent string `json:"agent"`
+	// Default is the provider/model that answers unless a message names another; empty when none is set up.
+	Default string `json:"default"`
+	// Asked is the provider/model that the model of the query stands for.
+	Asked string `json:"asked,omitempty"`
+	// Models are those that are known of the providers that are set up, as provider/model; others of theirs can be named too.
+	Models []string `json:"models"`
+}
+
 // StartRun is the body of POST /api/runs.
 type StartRun struct {
 	// Agent is an agent's id; empty means the default agent.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // listUsage adds up what model calls used. Who is no admin sees their own, and
-// not how it stands with limits that all share.
+// how it stands with the limits of a session of theirs, not with those that all
+// share.
 func listUsage(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
 	values := r.URL.Query()
 	q, err := budget.Parse(values.Get, s.opts.Now(), time.Local)
@@ -30,9 +32,18 @@ func listUsage(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 		}
 		q.Agent = key.Agent
 	}
-	report, err := s.opts.Backend.Usage(r.Context(), q, c.Role == auth.Admin)
+	admin, mine := c.Role == auth.Admin, false
+	if !admin && q.Session != "" {
+		_, err := s.find(r.Context(), c, q.Agent, q.Session)
+		if err != nil && !errors.As(err, new(*Problem)) {
+			return err
+		}
+		mine = err == nil
+	}
+	report, err := s.opts.Backend.Usage(r.Context(), q, admin || mine)
 	if err != nil {
 		return err
 	}
+	report.Budgets = budget.Shown(report.Budgets, admin)
 	return answer(w, http.StatusOK, report)
 }

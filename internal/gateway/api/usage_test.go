@@ -39,6 +39,17 @@ func TestUsage(t *testing.T) {
 	if own.Total.Calls != 2 || own.Budgets != nil {
 		t.Errorf("bob is told %+v", own)
 	}
+	// Of a session of theirs people are told what is left of its own budget.
+	r.say("bob", "more", "hi")
+	if _, own := read("bob", "?agent=main&session=more"); len(own.Budgets) != 1 || own.Budgets[0].Scope != budget.PerSession {
+		t.Errorf("of his session bob is told %+v", own.Budgets)
+	}
+	for who, query := range map[string]string{"bob": "?agent=main&session=hers", "eve": "?agent=main&session=more"} {
+		if _, others := read(who, query); len(others.Budgets) != 0 {
+			t.Errorf("of somebody else's session %s is told %+v", who, others.Budgets)
+		}
+	}
+	r.call("bob", "DELETE", "/api/sessions/alpha/more", nil, http.StatusNoContent, nil)
 	for query, want := range map[string][]string{
 		"?by=person":           {"bob ", "ada "},
 		"?by=person&limit=1":   {"bob "},

@@ -89,6 +89,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The models that can answer messages to an agent */
+        get: operations["getApiModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/openapi.json": {
         parameters: {
             query?: never;
@@ -1043,6 +1060,16 @@ export interface components {
             /** @description bytes */
             size: number;
         };
+        /** @description ModelChoices are the models that can answer messages to an agent. */
+        ModelChoices: {
+            agent: string;
+            /** @description Asked is the provider/model that the model of the query stands for. */
+            asked?: string;
+            /** @description Default is the provider/model that answers unless a message names another; empty when none is set up. */
+            default: string;
+            /** @description Models are those that are known of the providers that are set up, as provider/model; others of theirs can be named too. */
+            models: string[];
+        };
         /** @description ModelInfo is one agent as a model. */
         ModelInfo: {
             created: number;
@@ -1956,6 +1983,39 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiModels: {
+        parameters: {
+            query?: {
+                /** @description the agent */
+                agent?: string;
+                /** @description provider or provider/model, to find out whether messages can name it and what it stands for */
+                model?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelChoices"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Error"];
