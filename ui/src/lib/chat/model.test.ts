@@ -28,6 +28,14 @@ describe('a run as it is told live', () => {
 	const view = (events: Partial<Event>[]) => m.turns(feed(m.applyRuns(m.empty, [run]), script(events)))[0]!;
 	const target = { provider: 'p', model: 'one' };
 
+	it('says that words were taken back, and why, before those that stand', () => {
+		const v = view([
+			{ type: 'model_call_started', target }, { type: 'token_chunk', text: 'One' }, { kind: 'failover', text: 'asking p/two' }, { type: 'model_call_started', target },
+			{ type: 'retracted' }, { type: 'token_chunk', text: 'Two' },
+		]);
+		expect(v.rounds).toMatchObject([{ text: 'Two', behind: [], before: [{ kind: 'failover' }, { kind: 'retracted', text: expect.stringContaining('taken back') }] }]);
+	});
+
 	it('streams text into one round', () => {
 		const v = view([{ type: 'run_started' }, { type: 'prompt_built' }, { type: 'model_call_started', target }, { type: 'token_chunk', text: 'a' }, { type: 'token_chunk', text: 'b' }]);
 		expect(v.rounds).toHaveLength(1);
@@ -51,7 +59,7 @@ describe('a run as it is told live', () => {
 			{ type: 'retracted' }, { type: 'notice', kind: 'provider', text: 'asking two instead' }, { type: 'model_call_started', target: { provider: 'p', model: 'two' } }, { type: 'token_chunk', text: 'right' },
 		]);
 		expect(v.rounds).toHaveLength(1);
-		expect(v.rounds[0]).toMatchObject({ text: 'right', reasoning: '', target: { model: 'two' }, before: [{ kind: 'provider', text: 'asking two instead' }] });
+		expect(v.rounds[0]).toMatchObject({ text: 'right', reasoning: '', target: { model: 'two' }, before: [{ kind: 'retracted' }, { kind: 'provider', text: 'asking two instead' }] });
 	});
 
 	it('counts calls that run side by side', () => {
@@ -431,7 +439,7 @@ describe('pages', () => {
 		const t = turn(1);
 		const rounds: Turn['rounds'] = [{ ...t.rounds[0]!, calls: [outcome()] }, { ...t.rounds[0]!, calls: [], finish: 'length', target: { provider: 'p', model: 'two' } }];
 		const v = m.turns(m.applyPage(m.empty, { turns: [{ ...t, rounds }] }))[0]!;
-		expect(v.rounds[1]!.behind[0]!.text).toMatch(/cut off at the output limit/);
+		expect(v.rounds[1]!.behind[0]!.text).toMatch(/cut off at a limit/);
 		expect(v.rounds[1]!.before).toEqual([{ kind: 'failover', text: 'p/two answers from here on' }]);
 	});
 
@@ -442,6 +450,16 @@ describe('pages', () => {
 		const attempts = [{ ...failed, next: 'retry', told: 'asked again' }, { ...failed, next: 'failover', to: two, told: 'asking p/two' }, failed];
 		const v = m.turns(m.applyPage(m.empty, { turns: [{ ...t, rounds: [t.rounds[0]!, { ...t.rounds[0]!, target: two, attempts }] }] }))[0]!;
 		expect(v.rounds[1]!.before).toEqual([{ kind: 'retry', text: 'asked again' }, { kind: 'failover', text: 'asking p/two' }]);
+	});
+
+	it('tell what the gateway said of a round in its own words', () => {
+		const t = turn(1);
+		const cut = { kind: 'limit', text: 'cut off at what the budget left' };
+		const notices = [{ kind: 'cooldown', text: 'p/one rests; asking p/two instead.' }, { ...cut, behind: true }];
+		const round = { ...t.rounds[0]!, calls: [], finish: 'length', target: { provider: 'p', model: 'two' }, notices, retracted: 2 };
+		const v = m.turns(m.applyPage(m.empty, { turns: [{ ...t, rounds: [t.rounds[0]!, round] }] }))[0]!;
+		expect(v.rounds[1]!.before).toEqual([notices[0], { kind: 'retracted', text: expect.stringContaining('taken back 2 times') }]);
+		expect(v.rounds[1]!.behind).toEqual([cut]);
 	});
 
 	it('show calls of a record that have no result yet as running', () => {

@@ -31,7 +31,6 @@ export interface Call {
 	readonly outcome?: Outcome;
 }
 
-/** RoundView is one model call with the tool calls of its answer. */
 /** Made is an image or a file that the model made; id is its place among the media of its turn. */
 export interface Made {
 	readonly id: string;
@@ -39,6 +38,13 @@ export interface Made {
 	readonly mime: string;
 }
 
+/** Failed is a model call that failed. */
+export interface Failed {
+	readonly model: string;
+	readonly why: string;
+}
+
+/** RoundView is one model call with the tool calls of its answer. */
 export interface RoundView {
 	/** What the person said meanwhile, just before this model call. */
 	readonly joined: readonly string[];
@@ -53,6 +59,10 @@ export interface RoundView {
 	readonly usage?: Usage;
 	/** Whether the answer came from the cache and no model was asked. */
 	readonly recalled?: boolean;
+	/** Whether no model gave an answer: the gateway said what stands here, or all calls for it failed. */
+	readonly unanswered?: boolean;
+	/** Model calls for it that failed, in order; known of a record. */
+	readonly failed?: readonly Failed[];
 	readonly started?: string;
 	readonly firstToken?: string;
 	readonly replied?: string;
@@ -141,6 +151,8 @@ export interface Send {
 	readonly message: Message;
 	/** Ids of its attachments. */
 	readonly attachments: readonly string[];
+	/** The model that was chosen for it. */
+	readonly model?: string;
 	readonly busy: 'queue' | 'steer';
 	/** Why it could not be sent; missing while it is on its way. */
 	readonly failed?: string;
@@ -365,7 +377,7 @@ function change(t: Told, ev: Event): Told {
 		case 'reasoning_chunk':
 			return inRound(t, (r) => ({ ...r, reasoning: r.reasoning + (ev.text ?? ''), firstToken: r.firstToken ?? ev.time }));
 		case 'retracted':
-			return t.rounds.length === 0 ? t : lastRound(t, (r) => ({ ...r, text: '', reasoning: '' }));
+			return t.rounds.length === 0 ? t : lastRound(t, (r) => ({ ...r, text: '', reasoning: '', before: [...r.before, ...r.behind, takenBack(1)], behind: none }));
 		case 'tool_started':
 		case 'tool_progress':
 		case 'tool_finished':
@@ -465,24 +477,34 @@ function madeIn(t: Turn, r: Round): Pick<RoundView, 'made'> {
 }
 
 function roundOf(r: Round, last: Round | undefined): RoundView {
-	const before: Notice[] = (r.attempts ?? []).flatMap((a) => (a.told ? [{ kind: a.next ?? '', text: a.told }] : []));
-	if (!before.some((n) => n.kind === 'failover') && last && name(last.target) && name(r.target) && name(last.target) !== name(r.target)) {
+	const attempts = r.attempts ?? [];
+	const notices = (r.notices ?? []).filter((n) => !n.behind);
+	const before: Notice[] = [...notices, ...attempts.flatMap((a) => (a.told ? [{ kind: a.next ?? '', text: a.told }] : []))].map(({ kind, text }) => ({ kind, text }));
+	if (r.retracted) before.push(takenBack(r.retracted));
+	if (!before.some((n) => n.kind === 'failover' || n.kind === 'cooldown') && last && name(last.target) && name(r.target) && name(last.target) !== name(r.target)) {
 		before.push({ kind: 'failover', text: `${name(r.target)} answers from here on` });
 	}
 	return {
 		joined: r.joined ?? none, before, behind: cutNotices(r),
 		reasoning: r.reasoning ?? '', text: r.text,
 		calls: (r.calls ?? []).map(callOf),
-		target: r.target, usage: r.usage, recalled: r.cached, started: r.started, firstToken: r.first_token, replied: r.replied, ended: r.ended,
+		target: r.target, usage: r.usage, recalled: r.cached, unanswered: r.finish === 'host' || (r.finish === 'stopped' && attempts.length > 0 && !attempts.at(-1)!.next) || undefined,
+		failed: attempts.filter((a) => !a.skipped).map((a) => ({ model: name(a.target) || a.target.provider, why: a.message + (a.status ? ` (HTTP ${a.status})` : '') })),
+		started: r.started, firstToken: r.first_token, replied: r.replied, ended: r.ended,
 	};
 }
 
 const name = (t: Target | undefined) => (t?.model ? `${t.provider}/${t.model}` : '');
 
-/** cutNotices tells what the loop told when an answer was not all the model had to say. */
+/** takenBack says that what had been shown of an answer isn't any more. */
+const takenBack = (times: number): Notice => ({ kind: 'retracted', text: `what had been shown of an answer was taken back${times > 1 ? ` ${times} times` : ''}: the one below begins differently` });
+
+/** cutNotices tells what the loop told when an answer was not all the model had to say. Of old records its words are not known, nor which limit it was. */
 function cutNotices(r: Round): readonly Notice[] {
+	const words = (r.notices ?? []).filter((n) => n.behind);
+	if (words.length > 0) return words.map(({ kind, text }) => ({ kind, text }));
 	if (r.calls?.length) return none;
-	if (r.finish === 'length') return [{ kind: 'limit', text: 'the answer was cut off at the output limit; say "go on", or raise max_output_tokens' }];
+	if (r.finish === 'length') return [{ kind: 'limit', text: 'the answer was cut off at a limit of its length; say "go on"' }];
 	if (r.finish === 'filter') return [{ kind: 'limit', text: "the provider's filter cut the answer off" }];
 	return none;
 }

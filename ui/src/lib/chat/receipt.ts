@@ -1,5 +1,5 @@
 // The numbers of a turn, as its receipt shows them.
-import type { TurnView } from './model';
+import type { Failed, TurnView } from './model';
 
 export interface Receipt {
 	/** Those that answered, in order. */
@@ -10,7 +10,9 @@ export interface Receipt {
 	reasoning: number;
 	/** Dollars; undefined when a price is unknown. */
 	usd: number | undefined;
-	rounds: number;
+	/** Model calls that were answered, and those that failed, in order. */
+	answered: number;
+	failed: Failed[];
 	/** Whether the answer came from the cache and no model was asked. */
 	recalled: boolean;
 	tools: { name: string; count: number }[];
@@ -25,10 +27,10 @@ export function receiptOf(t: TurnView): Receipt {
 	const tools = new Map<string, number>();
 	for (const r of t.rounds) {
 		const name = r.target?.model ? `${r.target.provider}/${r.target.model}` : '';
-		if (name && !models.includes(name)) models.push(name);
+		if (name && !r.unanswered && !models.includes(name)) models.push(name);
 		for (const c of r.calls) tools.set(c.name, (tools.get(c.name) ?? 0) + 1);
 	}
-	if (models.length === 0 && t.model) models.push(t.model);
+	if (models.length === 0 && t.model && !t.rounds.some((r) => r.unanswered)) models.push(t.model);
 	const first = t.rounds.find((r) => r.firstToken && !r.firstToken.startsWith('0001'))?.firstToken;
 	const since = (a: string | undefined, b: string | undefined) => (a && b ? Date.parse(b) - Date.parse(a) : NaN);
 	return {
@@ -38,7 +40,8 @@ export function receiptOf(t: TurnView): Receipt {
 		cached: t.usage?.cached ?? 0,
 		reasoning: t.usage?.reasoning ?? 0,
 		usd: t.usd,
-		rounds: t.rounds.length,
+		answered: t.rounds.filter((r) => !r.unanswered && !r.recalled).length,
+		failed: t.rounds.flatMap((r) => r.failed ?? []),
 		recalled: t.rounds.some((r) => r.recalled),
 		tools: [...tools].map(([name, count]) => ({ name, count })),
 		took: since(t.started, t.ended),
