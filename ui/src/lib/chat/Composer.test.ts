@@ -170,10 +170,11 @@ describe('the composer', () => {
 		show();
 		await write('/');
 		const options = screen.getAllByRole('option');
-		expect(options).toHaveLength(9);
+		expect(options).toHaveLength(14);
 		expect(field().getAttribute('aria-activedescendant')).toBe(options[0]!.id);
 		await fireEvent.keyDown(field(), { key: 'ArrowUp' });
-		expect(field().getAttribute('aria-activedescendant')).toBe(options[8]!.id);
+		expect(field().getAttribute('aria-activedescendant')).toBe(options[13]!.id);
+		await write('/help');
 		await fireEvent.keyDown(field(), { key: 'Enter' });
 		expect(spy.oncommand).toHaveBeenCalledWith(expect.objectContaining({ name: 'help' }), '');
 		await write('/ren');
@@ -182,11 +183,16 @@ describe('the composer', () => {
 		await write('/rename New title');
 		await fireEvent.keyDown(field(), { key: 'Enter' });
 		expect(spy.oncommand).toHaveBeenLastCalledWith(expect.objectContaining({ name: 'rename' }), 'New title');
-		await write('/nonsense');
-		await fireEvent.keyDown(field(), { key: 'Enter' });
-		expect(screen.getByText(/There is no command/)).toBeTruthy();
-		expect(field().value).toBe('/nonsense');
+		for (const wrong of ['/nonsense', '/modl claude', '/compact', '/stop it']) {
+			await write(wrong);
+			await fireEvent.keyDown(field(), { key: 'Enter' });
+			expect(screen.getByText(/There is no command|not in this version|takes nothing/)).toBeTruthy();
+			expect(field().value).toBe(wrong);
+		}
 		expect(spy.onsend).not.toHaveBeenCalled();
+		await write('//modl is what I wrote');
+		await fireEvent.keyDown(field(), { key: 'Enter' });
+		expect(spy.onsend).toHaveBeenCalledExactlyOnceWith('/modl is what I wrote', [], 'queue');
 	});
 
 	it('queues or steers while an answer is written, and remembers which', async () => {

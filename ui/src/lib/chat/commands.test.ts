@@ -3,18 +3,28 @@ import { complete, readCommand } from './commands';
 
 describe('commands', () => {
 	it.each([
-		['/new', 'command'], ['/New ', 'command'], ['/rename A better title', 'command'], ['/export', 'command'], ['/export jsonl', 'command'],
-		['/stpo', 'unknown'], ['/etc/hosts', 'message'], ['/etc/hosts is odd', 'message'], ['/new things please', 'message'], ['/foo bar', 'message'],
-		[' /new', 'message'], ['hello /new', 'message'], ['/', 'message'], ['/rename a\nb', 'message'], ['', 'message'],
-	])('%j is a %s', (text, kind) => expect(readCommand(text).kind).toBe(kind));
+		['/new', 'new', ''], ['  /New ', 'new', ''], ['/rename A better title', 'rename', 'A better title'], ['/rename', 'rename', ''], ['/export jsonl', 'export', 'jsonl'],
+		['/model', 'model', ''], ['/model claude/opus', 'model', 'claude/opus'], ['/steer in two\nlines', 'steer', 'in two\nlines'], ['/steer\nbelow', 'steer', 'below'], ['/?', 'help', ''],
+	])('%j is one', (text, name, argument) => expect(readCommand(text)).toMatchObject({ kind: 'command', command: { name }, argument }));
 
-	it('have their argument', () => {
-		expect(readCommand('/rename  A title ')).toMatchObject({ command: { name: 'rename' }, argument: 'A title' });
-	});
+	it.each([
+		['hello', 'hello'], ['hello /new', 'hello /new'], ['/', '/'], ['/ new', '/ new'], ['/etc/hosts is odd', '/etc/hosts is odd'], ['/2 of them', '/2 of them'], ['/*.go', '/*.go'], ['', ''],
+		['//new is how to begin', '/new is how to begin'], ['//foo bar', '/foo bar'],
+	])('%j is a message', (text, sent) => expect(readCommand(text)).toEqual({ kind: 'message', text: sent }));
+
+	it.each([
+		['/stpo', 'There is no command /stpo: did you mean /stop? To send it as a message, write //stpo'],
+		['/Modl claude', 'There is no command /Modl: did you mean /model? To send it as a message, write //Modl'],
+		['/frobnicate now', 'There is no command /frobnicate: /help lists them. To send it as a message, write //frobnicate'],
+		['/compact', '/compact is not in this version yet. To send it as a message, write //compact'],
+		['/plan the day', '/plan is not in this version yet. To send it as a message, write //plan'],
+		['/stop it', '/stop takes nothing behind it. To send it as a message, write //stop'],
+		['/steer', '/steer needs something behind it: write /steer TEXT'],
+	])('%j is refused', (text, why) => expect(readCommand(text)).toEqual({ kind: 'wrong', why }));
 
 	it('complete what was begun', () => {
-		expect(complete('/', true)).toHaveLength(9);
-		expect(complete('/', false).map((c) => c.name)).toEqual(['new', 'tools', 'context', 'help']);
+		expect(complete('/', true)).toHaveLength(14);
+		expect(complete('/', false).map((c) => c.name)).toEqual(['new', 'sessions', 'resume', 'agent', 'model', 'tools', 'context', 'help']);
 		expect(complete('/e', true).map((c) => c.name)).toEqual(['export']);
 		expect(complete('/new ', true)).toEqual([]);
 		expect(complete('x/', true)).toEqual([]);

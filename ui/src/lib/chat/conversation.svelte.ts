@@ -6,6 +6,7 @@
 // message; the same object goes on then, so that nothing on the page is drawn anew.
 import { aborted, api, ApiError, sayError } from '../api/client';
 import { follow, type Follower, type StreamState } from '../api/stream';
+import { keepModel, recallModel } from './chosen';
 import * as m from './model';
 import * as outbox from './outbox';
 import type { Event, Message, Run, Session, SessionChanged } from './types';
@@ -50,6 +51,8 @@ export class Conversation {
 	/** earlier tells that earlier turns are being asked for, or why there are none. */
 	earlier = $state.raw<{ loading: boolean; error?: unknown }>({ loading: false });
 	stopping = $state(false);
+	/** model is the one that was chosen for the messages to come; undefined when the agent's own answers. */
+	model = $state<string>();
 	/** lag is how far this machine's clock is ahead of the gateway's, in milliseconds. */
 	lag = $state(0);
 
@@ -74,6 +77,7 @@ export class Conversation {
 	constructor(agent: string, session: string | undefined, options: Options = {}) {
 		this.agent = agent;
 		this.session = session;
+		this.model = recallModel(agent, session);
 		this.#options = options;
 	}
 
@@ -308,18 +312,24 @@ export class Conversation {
 		}
 	}
 
+	/** choose sets the model of the messages to come. */
+	choose(model: string | undefined): void {
+		this.model = model;
+		keepModel(this.agent, this.session, model);
+	}
+
 	/** send hands a message over. It is on the page at once, and stays there with a way to try again when it could not be sent. */
 	send(text: string, files: readonly File[], busy: m.Send['busy']): void {
 		const parts: Message['parts'] = [];
 		if (text) parts.push({ kind: 'text', text });
 		for (const f of files) parts.push({ kind: 'media', media: { mime: f.mime, name: f.name, size: f.size } });
-		this.#send({ key: newKey(), message: { role: 'user', parts }, attachments: files.map((f) => f.id), busy });
+		this.#send({ key: newKey(), message: { role: 'user', parts }, attachments: files.map((f) => f.id), model: this.model, busy });
 	}
 
 	/** sendAgain tries a message that could not be sent once more. The same key never starts two runs. */
 	sendAgain(key: string): void {
 		const s = this.chat.sends.find((s) => s.key === key);
-		if (s?.failed) this.#send(s);
+		if (s?.failed) this.#send({ ...s, model: this.model }); // which may be why it was refused
 	}
 
 	/** discard forgets a message that could not be sent and gives what was in it. */
@@ -368,6 +378,7 @@ export class Conversation {
 				...(this.session ? { session: this.session } : {}),
 				message: m.textOf(s.message.parts),
 				...(s.attachments.length > 0 ? { attachments: [...s.attachments] } : {}),
+				...(s.model ? { model: s.model } : {}),
 				while_busy: s.busy,
 				stream: false,
 			},
@@ -379,6 +390,8 @@ export class Conversation {
 	#begin(session: string): void {
 		const { sends } = this.chat;
 		outbox.keepUnsent(this.agent, undefined, sends, []);
+		keepModel(this.agent, undefined, undefined);
+		keepModel(this.agent, session, this.model);
 		this.session = session;
 		outbox.keepUnsent(this.agent, session, [], sends);
 		if (this.#closed) return;
