@@ -34,6 +34,9 @@ export interface Answer {
 	hang?: 'before' | 'header' | 'middle';
 	status?: number;
 	body?: string;
+	fault?: string;
+	break?: 'before' | 'middle';
+	deltas?: unknown[];
 }
 
 // Children are ended when this process ends, however that comes.
@@ -101,6 +104,8 @@ export interface GatewayOptions {
 	script?: Script;
 	// config is added to config.yaml.
 	config?: string;
+	// ai is that section of it, with MODEL for the address of the model; else one provider with one model.
+	ai?: string;
 	// modelless has no model set up.
 	modelless?: boolean;
 	// files are put into the agent's workspace.
@@ -147,7 +152,8 @@ export class Gateway {
 		writeFileSync(script, JSON.stringify(this.#options.script ?? { loop: true, answers: [{ text: 'Done.' }] }));
 		this.#model = new Program(program('.cache/bin/fakellm'), [script], { PATH: process.env.PATH ?? '' }, this.#dir);
 		const model = await this.#model.line();
-		const provider = this.#options.modelless ? '' : `ai: {provider: openai, providers: {openai: {api_key: k, model: test-model, base_url: "${model}/v1"}}}\n`;
+		const ai = this.#options.ai ?? '{provider: openai, providers: {openai: {api_key: k, model: test-model, base_url: MODEL}}}';
+		const provider = this.#options.modelless ? '' : `ai: ${ai.replaceAll('MODEL', `"${model}/v1"`)}\n`;
 		writeFileSync(join(this.home, 'config.yaml'), provider + (this.#options.config ?? ''), { mode: 0o600 });
 		await this.run();
 	}
