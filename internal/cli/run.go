@@ -59,7 +59,7 @@ func unattended(o tool.Origin) bool { return o == tool.FromCron || o == tool.Fro
 
 func (a *app) runCommand() *cobra.Command {
 	var s scopeFlags
-	var demo bool
+	var demo, fresh bool
 	cmd := &cobra.Command{
 		Use:   "run [TEXT]",
 		Short: "Run one turn: the answer streams to standard output",
@@ -80,11 +80,12 @@ func (a *app) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req.Message = llm.UserMessage(text)
+			req.Message, req.Fresh = llm.UserMessage(text), fresh
 			return a.turn(cmd, req, demo)
 		},
 	}
 	s.add(cmd)
+	cmd.Flags().BoolVar(&fresh, "fresh", false, "ask the model, not the cache of answers")
 	cmd.Flags().BoolVar(&demo, "allow-demo", false, "use the demo model (a script, no AI) when no provider is set up")
 	return cmd
 }

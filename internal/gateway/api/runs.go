@@ -244,7 +244,7 @@ func within(ctx context.Context, d time.Duration, c <-chan struct{}) {
 // request makes what the runner is asked for. Nothing in body widens what the
 // caller may do.
 func (s *Server) request(ctx context.Context, c Caller, body StartRun) (run.Request, error) {
-	req := run.Request{Origin: c.origin(), Caller: c.Principal, Model: body.Model, WhileBusy: run.Busy(body.WhileBusy)}
+	req := run.Request{Origin: c.origin(), Caller: c.Principal, Model: body.Model, Fresh: body.Fresh, WhileBusy: run.Busy(body.WhileBusy)}
 	switch req.WhileBusy {
 	case "", run.Queue, run.Steer, run.Interrupt:
 	default:

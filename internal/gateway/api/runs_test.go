@@ -133,9 +133,12 @@ func TestARunWithoutAStream(t *testing.T) {
 	r.model.on("go", reply{text: "one two", middle: hold})
 	no := false
 	var started, one Run
-	resp := r.call("bob", "POST", "/api/runs", StartRun{Message: "go", Stream: &no}, http.StatusAccepted, &started)
+	resp := r.call("bob", "POST", "/api/runs", StartRun{Message: "go", Fresh: true, Stream: &no}, http.StatusAccepted, &started)
 	if started.State != RunRunning || started.Agent != "alpha" || started.Caller.ID != "bob" || started.Origin != "api" || started.Message.Text() != "go" {
 		t.Errorf("started %+v", started)
+	}
+	if live, ok := r.runner.Run(started.ID); !ok || !live.Request().Fresh {
+		t.Error("the run may be answered out of the cache of answers")
 	}
 	for name, want := range map[string]string{"X-GoClaw-Run": started.ID, "X-GoClaw-Session": started.Session, "X-GoClaw-Agent": "alpha"} {
 		if got := resp.Header.Get(name); got != want || got == "" {

@@ -60,6 +60,8 @@ type StartRun struct {
 	Attachments []string `json:"attachments,omitempty"`
 	// Model is a provider or provider/model for this run.
 	Model string `json:"model,omitempty"`
+	// Fresh asks the model even where the cache of answers has one to an equal request.
+	Fresh bool `json:"fresh,omitempty"`
 	// WhileBusy says what happens when the session's run is going: queue, steer or interrupt; empty means sessions.while_busy.
 	WhileBusy string `json:"while_busy,omitempty"`
 	// Stream answers with the run's events (the default); false answers at once with the run.

@@ -1375,6 +1375,8 @@ export interface components {
             agent?: string;
             /** @description Attachments are ids that POST /api/attachments gave. */
             attachments?: string[];
+            /** @description Fresh asks the model even where the cache of answers has one to an equal request. */
+            fresh?: boolean;
             /** @description Message is what the person says. */
             message: string;
             /** @description Model is a provider or provider/model for this run. */
