@@ -1,9 +1,12 @@
 package api
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +16,11 @@ import (
 )
 
 func attach(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
-	name := r.URL.Query().Get("name")
+	f, err := fileOf(r)
+	if err != nil {
+		return err
+	}
+	name := f.name
 	switch {
 	case strings.TrimSpace(name) == "":
 		return badRequest("name is missing: POST /api/attachments?name=notes.pdf, with the file as the body")
@@ -22,18 +29,65 @@ func attach(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
 	}
 	// What a browser names is a file, whatever folder it says.
 	name = fileName(name[strings.LastIndexAny(name, `/\`)+1:])
-	data, err := io.ReadAll(r.Body)
-	switch {
-	case err != nil:
-		return err
-	case len(data) == 0:
+	if len(f.data) == 0 {
 		return badRequest("the file is empty: send it as the body")
 	}
-	kept, err := s.opts.Backend.Attach(r.Context(), c.Principal, name, r.Header.Get("Content-Type"), data)
+	kept, err := s.opts.Backend.Attach(r.Context(), c.Principal, name, f.said, f.data)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusCreated, kept)
+}
+
+// sentFile is a file as a client sends it.
+type sentFile struct {
+	name, said string // said is its type as the client has it
+	data       []byte
+}
+
+// fileOf reads the file of a request: its body, or the one file of the form that
+// it is (RFC 7578), as curl -F sends it. A name in the query goes before that in
+// the form.
+func fileOf(r *http.Request) (sentFile, error) {
+	f := sentFile{name: r.URL.Query().Get("name"), said: r.Header.Get("Content-Type")}
+	kind, _, _ := mime.ParseMediaType(f.said)
+	if !strings.HasPrefix(kind, "multipart/") {
+		var err error
+		f.data, err = io.ReadAll(r.Body)
+		return f, err
+	}
+	form, err := r.MultipartReader()
+	if err != nil {
+		return f, badRequest("the form can't be read (%v): send the file as the body, with its name in the address: curl --data-binary @notes.pdf '…/api/attachments?name=notes.pdf'", err)
+	}
+	for found := false; ; {
+		part, err := form.NextPart()
+		switch {
+		case errors.Is(err, io.EOF) && !found:
+			return f, badRequest("the form holds no file: curl -F file=@notes.pdf …/api/attachments")
+		case errors.Is(err, io.EOF):
+			return f, nil
+		case err != nil:
+			return f, formError(err)
+		case part.FileName() == "":
+			continue
+		case found:
+			return f, badRequest("the form holds several files: send each in a request of its own")
+		}
+		found, f.said, f.name = true, part.Header.Get("Content-Type"), cmp.Or(f.name, part.FileName())
+		if f.data, err = io.ReadAll(part); err != nil {
+			return f, formError(err)
+		}
+	}
+}
+
+// formError is the fault of a client whose form breaks off, unless it is about
+// the body of the request as a whole.
+func formError(err error) error {
+	if errors.As(err, new(*http.MaxBytesError)) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return badRequest("the form can't be read: %v", err)
 }
 
 // FileType is the type of a file of a name, of which somebody says a type. What

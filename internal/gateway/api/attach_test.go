@@ -44,6 +44,36 @@ func TestAttaching(t *testing.T) {
 	r.refused("bob", "POST", "/api/attachments?name=x", "", 400, "bad_request", "empty")
 }
 
+// A form, as curl -F and browsers send it, is not the file: what is in it is.
+func TestAttachingByAForm(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigOptions{})
+	form := func(parts ...string) (string, header) {
+		return "--B\r\n" + strings.Join(parts, "\r\n--B\r\n") + "\r\n--B--\r\n", header{"Content-Type", "multipart/form-data; boundary=B"}
+	}
+	field := "Content-Disposition: form-data; name=\"note\"\r\n\r\nhello"
+	file := "Content-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\nContent-Type: text/csv\r\n\r\na,b"
+	for query, want := range map[string]string{"": "a.csv", "?name=b.csv": "b.csv"} {
+		body, kind := form(field, file)
+		var got Attachment
+		r.call("bob", "POST", "/api/attachments"+query, body, http.StatusCreated, &got, kind)
+		if got.Name != want || got.MIME != "text/csv" || got.Size != 3 {
+			t.Errorf("%+v", got)
+		}
+	}
+	for words, parts := range map[string][]string{"holds no file": {field}, "several files": {file, file}} {
+		body, kind := form(parts...)
+		var p Problem
+		r.call("bob", "POST", "/api/attachments", body, http.StatusBadRequest, &p, kind)
+		if !strings.Contains(p.Detail, words) {
+			t.Errorf("%v: %s", parts, p.Detail)
+		}
+	}
+	for _, broken := range []header{{"Content-Type", "multipart/form-data"}, {"Content-Type", "multipart/form-data; boundary=B"}} {
+		r.call("bob", "POST", "/api/attachments", "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x\"\r\n\r\nno end", http.StatusBadRequest, nil, broken)
+	}
+}
+
 func TestAFileThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, rigOptions{})

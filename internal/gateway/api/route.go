@@ -188,8 +188,8 @@ func routes() []route {
 			refusals: []int{403, 404}, answers: gives(Files{}),
 		},
 		{
-			method: "POST", path: "/api/attachments", access: user, handle: attach, summary: "Keep a file for one of the next messages; the body is the file",
-			query: []param{{"name", "of the file"}}, raw: "*/*", limit: 20 << 20, answers: []success{{status: http.StatusCreated, body: Attachment{}}},
+			method: "POST", path: "/api/attachments", access: user, handle: attach, summary: "Keep a file for one of the next messages; the body is the file, or a form with one",
+			query: []param{{"name", "of the file; a form says it itself"}}, raw: "*/*", limit: 20 << 20, answers: []success{{status: http.StatusCreated, body: Attachment{}}},
 		},
 
 		{

@@ -30,7 +30,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Keep a file for one of the next messages; the body is the file */
+        /** Keep a file for one of the next messages; the body is the file, or a form with one */
         post: operations["postApiAttachments"];
         delete?: never;
         options?: never;
@@ -1857,7 +1857,7 @@ export interface operations {
     postApiAttachments: {
         parameters: {
             query?: {
-                /** @description of the file */
+                /** @description of the file; a form says it itself */
                 name?: string;
             };
             header?: never;
