@@ -182,6 +182,9 @@ func TestAnotherRequestIsAskedAnew(t *testing.T) {
 	fields := reflect.TypeFor[llm.Request]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
+		if name == "Load" {
+			continue // brings what the sums in Messages name
+		}
 		change := changes[name]
 		if change == nil {
 			t.Errorf("whether requests that differ in %s have the same answer, nobody says", name)
