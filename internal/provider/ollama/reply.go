@@ -17,6 +17,7 @@ const vendor = "ollama"
 type reply struct {
 	content   wire.Text
 	thinking  wire.Text
+	thoughts  wire.Thoughts // in the content
 	calls     []*llm.ToolCall
 	stop      string
 	usage     llm.Usage
@@ -101,21 +102,20 @@ func (r *reply) message(s *wire.Scan) {
 	for first := true; s.More('}', &first); {
 		switch string(s.Key()) {
 		case "content":
-			r.words(s, &r.content)
+			if b, ok := s.Text(&r.scratch); ok {
+				r.size += len(b)
+				r.thoughts.Add(b, &r.thinking, &r.content)
+			}
 		case "thinking":
-			r.words(s, &r.thinking)
+			if b, ok := s.Text(&r.scratch); ok {
+				r.size += len(b)
+				r.thinking.Add(b)
+			}
 		case "tool_calls":
 			r.toolCalls(s)
 		default:
 			s.Skip()
 		}
-	}
-}
-
-func (r *reply) words(s *wire.Scan, to *wire.Text) {
-	if b, ok := s.Text(&r.scratch); ok {
-		r.size += len(b)
-		to.Add(b)
 	}
 }
 
@@ -211,6 +211,7 @@ func (r *reply) tell(yield func(llm.Event, error) bool) bool {
 
 // end yields the rest of what was said and the whole reply.
 func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) bool {
+	r.thoughts.Flush(&r.thinking, &r.content)
 	r.content.Flush()
 	r.thinking.Flush()
 	if !r.tell(yield) {

@@ -109,6 +109,11 @@ func TestAnswers(t *testing.T) {
 				{"function":{"name":"calc","arguments":{"expression":"2+2"}}}]}}`),
 			finish: llm.FinishCalls, calls: calls(llm.ToolCall{Name: "calc", Arguments: `{"expression":"1+1"}`}, llm.ToolCall{Name: "calc", Arguments: `{"expression":"2+2"}`}),
 		},
+		{
+			name: "thoughts in the content", text: "Hello", reasoning: "Hm.", finish: llm.FinishStop, usage: usage,
+			answer: lines(strings.Replace(lnHel, `"Hel"`, `"<thin"`, 1), strings.Replace(lnHel, `"Hel"`, `"k>Hm.</think>\n\nHel"`, 1), lnLo, lnDone),
+		},
+		{name: "thoughts in the content without an end", answer: lines(strings.Replace(lnHel, `"Hel"`, `"<think>Hm."`, 1), lnDone), reasoning: "Hm.", finish: llm.FinishStop, usage: usage},
 		{name: "a document over several lines", answer: fakellm.Answer{Raw: []string{"\xEF\xBB\xBF\n{\n  \"message\": {\n\"content\": \"Hel", "lo\"},\n", "  \"done\": true\n}"}}, text: "Hello", finish: llm.FinishStop},
 		{name: "text and a call in one line, and text behind", answer: lines(strings.Replace(lnCall, `"content":""`, `"content":"Hel"`, 1), lnLo, lnDone), text: "Hello", finish: llm.FinishCalls, calls: calls(read), usage: usage},
 		{name: "a call in the last line", answer: lines(lnHel, lnLo, strings.Replace(lnDone, `"content":""`, `"tool_calls":[{"id":"call_a","function":{"name":"file_read","arguments":{"path":"a.txt"}}}]`, 1)), text: "Hello", finish: llm.FinishCalls, calls: calls(read), usage: usage},

@@ -15,6 +15,7 @@ type reply struct {
 	vendor    string // marks opaque data as the server's
 	content   wire.Text
 	reasoning wire.Text
+	thoughts  wire.Thoughts // in the content
 	details   details
 	calls     []*call
 	images    []llm.Part
@@ -181,7 +182,7 @@ func (r *reply) choice(s *wire.Scan) {
 }
 
 func (r *reply) empty() bool {
-	return r.content.Len() == 0 && r.reasoning.Len() == 0 && len(r.calls) == 0 && len(r.images) == 0
+	return r.content.Len() == 0 && r.thoughts.Empty() && r.reasoning.Len() == 0 && len(r.calls) == 0 && len(r.images) == 0
 }
 
 func (r *reply) message(s *wire.Scan) {
@@ -231,7 +232,11 @@ func (r *reply) words(s *wire.Scan, to *wire.Text) {
 	if s.Peek() != '[' {
 		if b, ok := s.Text(&r.scratch); ok {
 			r.size += len(b)
-			to.Add(b)
+			if to == &r.content {
+				r.thoughts.Add(b, &r.reasoning, &r.content)
+			} else {
+				to.Add(b)
+			}
 		}
 		return
 	}
@@ -314,6 +319,7 @@ func usageDetails(s *wire.Scan, u *llm.Usage) {
 
 // done is the whole reply.
 func (r *reply) done(target llm.Target) llm.Reply {
+	r.thoughts.Flush(&r.reasoning, &r.content)
 	r.content.Flush()
 	r.reasoning.Flush()
 	out := llm.Reply{Target: target, Model: valid(r.model), ID: valid(r.id), Usage: r.usage, Finish: r.reason()}

@@ -117,6 +117,24 @@ func TestOtherServers(t *testing.T) {
 				`{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":9,"completion_tokens":2,"cached_tokens":4}}]}`, "[DONE]"),
 			text: "Hello", finish: llm.FinishStop, usage: llm.Usage{Input: 9, Cached: 4, Output: 2},
 		},
+		{
+			name: "vLLM without a parser: thoughts in the content, the tag in pieces",
+			answer: sse(delta+`{"role":"assistant","content":""}`+end, delta+`{"content":"<th"}`+end, delta+`{"content":"ink>\nHm."}`+end,
+				delta+`{"content":"</thi"}`+end, delta+`{"content":"nk>\n\nHel"}`+end, delta+`{"content":"lo <think>"}`+end, chunkStop, chunkUsage),
+			text: "Hello <think>", reasoning: "Hm.", finish: llm.FinishStop, usage: llm.Usage{Input: 9, Output: 2},
+		},
+		{
+			name:   "LM Studio: thoughts in a whole message, and a call",
+			answer: fakellm.Answer{Raw: []string{`{"choices":[{"message":{"content":"<think>Hm.</think>","tool_calls":[{"id":"c1","function":{"name":"calc","arguments":"{\"e\":1}"}}]},"finish_reason":"tool_calls"}]}`}},
+			calls:  calc, reasoning: "Hm.", finish: llm.FinishCalls,
+		},
+		{
+			name:      "thoughts that the limit ended",
+			answer:    sse(delta+`{"content":"<think>Hm. </"}`+end, `{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`),
+			reasoning: "Hm. </", finish: llm.FinishLength,
+		},
+		{name: "thoughts, told again whole at the end", answer: sse(delta+`{"content":"<think>Hm.</think>Hello"}`+end, `{"choices":[{"index":0,"message":{"content":"<think>Hm.</think>Hello"},"finish_reason":"stop"}]}`), text: "Hello", reasoning: "Hm.", finish: llm.FinishStop},
+		{name: "a tag in the answer of who thinks otherwise", answer: sse(delta+`{"reasoning_content":"Hm."}`+end, delta+`{"content":"<think> it is."}`+end, chunkStop), text: "<think> it is.", reasoning: "Hm.", finish: llm.FinishStop},
 		{name: "GLM: withheld", answer: sse(delta+`{"content":"Hel"}`+end, `{"choices":[{"index":0,"delta":{},"finish_reason":"sensitive"}]}`), text: "Hel", finish: llm.FinishFilter},
 		{name: "the window is full", answer: sse(delta+`{"content":"Hel"}`+end, `{"choices":[{"index":0,"delta":{},"finish_reason":"model_context_window_exceeded"}]}`), text: "Hel", finish: llm.FinishLength},
 		{name: "no usage and no end mark", answer: sse(chunkHel, chunkLo, chunkStop), text: "Hello", finish: llm.FinishStop},
@@ -128,7 +146,7 @@ func TestOtherServers(t *testing.T) {
 			if got.err != nil || got.reply == nil {
 				t.Fatalf("no reply: %v", got.err)
 			}
-			if got.text != test.text || got.reasoning != test.reasoning || got.reply.Finish != test.finish || got.reply.Usage != test.usage {
+			if got.text != test.text || got.reply.Message.Text() != test.text || got.reasoning != test.reasoning || got.reply.Finish != test.finish || got.reply.Usage != test.usage {
 				t.Errorf("%q, %q, %+v", got.text, got.reasoning, got.reply)
 			}
 			if diff := cmp.Diff(test.calls, got.reply.Message.Calls()); diff != "" {
