@@ -34,7 +34,7 @@ func resolve(_ context.Context, inv *invocation) bool {
 
 // find returns the entry that a name means, or the names of several that it
 // can mean equally well. An exact name wins over everything; then case and
-// punctuation are forgiven; then a prefix that models add; then missing
+// punctuation are forgiven; then what models add to it; then missing
 // underscores.
 func find(entries []*tool.Entry, name string) (e *tool.Entry, several []string) {
 	name = strings.TrimSpace(name)
@@ -74,15 +74,24 @@ var prefixes = [...]string{"functions", "function", "tools", "tool", "default_ap
 // guesses lists the ways to read a name, the closest first.
 func guesses(name string) []guess {
 	var out []guess
-	for _, bare := range []string{name, unprefixed(name)} {
-		if text := folded(bare); text != "" {
+	bare := unprefixed(unmarked(name))
+	for _, name := range []string{name, bare} {
+		if text := folded(name); text != "" {
 			out = append(out, guess{text, folded})
 		}
 	}
-	if text := squeezed(unprefixed(name)); text != "" {
+	if text := squeezed(bare); text != "" {
 		out = append(out, guess{text, squeezed})
 	}
 	return out
+}
+
+// unmarked drops the marks by which a model orders what it writes, and what is
+// behind them: gpt-oss lets them slip into names, as in
+// "calc<|channel|>commentary".
+func unmarked(name string) string {
+	name, _, _ = strings.Cut(name, "<|")
+	return name
 }
 
 // unprefixed drops "functions." and its like, and "mcp__server__" before a
