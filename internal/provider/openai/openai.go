@@ -70,6 +70,8 @@ func newModel(s provider.Settings, client *http.Client) *Model {
 		option.WithHeader("User-Agent", "GoClaw"),
 	}
 	m := &Model{limits: s.Limits, dialect: newDialect(s)}
+	m.limits.Late = "it may be thinking; raise ai.providers." + s.Name + ".first_byte_timeout"
+	m.limits.Silent = "it may be thinking; raise ai.providers." + s.Name + ".idle_timeout"
 	switch {
 	case s.Key == "":
 	case at.azure:

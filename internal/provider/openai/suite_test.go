@@ -27,6 +27,14 @@ func TestScenarios(t *testing.T) {
 		Tail: len(`]}`), Told: new(sse(chunkHel, `{"error":{"message":"Oops"},"usage":{"prompt_tokens":9,"completion_tokens":3}}`)),
 		Times: []providertest.Time{
 			{Name: "comments and no end", Answer: comments, Every: 20 * time.Second, AtLeast: 10 * time.Minute, AtMost: 10 * time.Minute, Message: "the answer was not complete within 10 min"},
+			{
+				Name: "thinking before a word", Answer: fakellm.Answer{Hang: "header"}, AtLeast: time.Minute, AtMost: time.Minute,
+				Message: "no answer within 1 min: it may be thinking; raise ai.providers.test.first_byte_timeout",
+			},
+			{
+				Name: "thinking in silence", Answer: fakellm.Answer{Text: "Let me see.", Hang: "middle"}, AtLeast: 30 * time.Second, AtMost: 30 * time.Second,
+				Message: "the answer stopped for 30 s: it may be thinking; raise ai.providers.test.idle_timeout",
+			},
 			{Name: "complete but not closed", Answer: fakellm.Answer{Raw: []string{whole}, Hang: "middle"}, AtLeast: provider.Grace, AtMost: provider.Grace},
 			{Name: "complete, then comments for ever", Answer: chatty, Every: time.Second, AtLeast: time.Second + provider.Grace, AtMost: time.Second + provider.Grace},
 			{Name: "the end mark but no end", Answer: fakellm.Answer{Raw: []string{whole + "data: [DONE]\n\n"}, Hang: "middle"}, AtLeast: provider.Drain, AtMost: provider.Drain},
