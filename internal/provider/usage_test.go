@@ -16,7 +16,7 @@ func TestCountsThatCantBeTrueDontCount(t *testing.T) {
 		"too many of the cache": {llm.Usage{Input: 7, CacheWrite: math.MaxInt64, Output: 1}, llm.Usage{}},
 		"negative":              {llm.Usage{Input: -500_000, Output: 1}, llm.Usage{}},
 		"overflown":             {llm.Usage{Input: 7, Output: math.MinInt64 + 98}, llm.Usage{}},
-		"cache beside input":    {llm.Usage{Input: 10, Cached: 500, CacheWrite: 20, Output: 1}, llm.Usage{Input: 10, Cached: 10, Output: 1}},
+		"cache beside input":    {llm.Usage{Input: 10, Cached: 500, CacheWrite: 20, Output: 1}, llm.Usage{Input: 520, Cached: 500, CacheWrite: 20, Output: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
