@@ -52,7 +52,8 @@ func (p *Provider) setDefaults() {
 
 // Price is in US dollars per million tokens.
 type Price struct {
-	In     float64  `yaml:"in" doc:"USD per million tokens sent" min:"0"`
-	Cached *float64 `yaml:"cached" doc:"USD per million tokens found in the provider's cache; as sent when null" min:"0"`
-	Out    float64  `yaml:"out" doc:"USD per million tokens answered" min:"0"`
+	In         float64  `yaml:"in" doc:"USD per million tokens sent" min:"0"`
+	Cached     *float64 `yaml:"cached" doc:"USD per million tokens found in the provider's cache; as sent when null" min:"0"`
+	CacheWrite *float64 `yaml:"cache_write" doc:"USD per million tokens written to the provider's cache; as sent when null" min:"0"`
+	Out        float64  `yaml:"out" doc:"USD per million tokens answered" min:"0"`
 }

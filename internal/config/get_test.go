@@ -44,7 +44,7 @@ func TestGet(t *testing.T) {
 		"ai.providers.openai.api_key":            "***",
 		"ai.providers.openai.base_url":           "https://ada:***@example.org/v1",
 		"ai.providers.openai.extra_headers":      "Authorization: '***'\nX-Ref: ${HEADER}",
-		"ai.providers.openai.prices[gpt-4.1]":    "in: 2\ncached: null\nout: 8",
+		"ai.providers.openai.prices[gpt-4.1]":    "in: 2\ncached: null\ncache_write: null\nout: 8",
 		"ai.providers.openai.prices[gpt-4.1].in": "2",
 		"ai.providers.openai.timeout":            "10m",
 		"ai.providers.claude.api_key":            "secret:CLAUDE",

@@ -51,7 +51,7 @@ func providerSettings(c *config.Config, name string) provider.Settings {
 		s.Key = "" // a reference is never sent in place of what it stands for
 	}
 	for model, price := range p.Prices {
-		s.Prices[model] = provider.Price{In: price.In, Out: price.Out, Cached: price.Cached}
+		s.Prices[model] = provider.Price{In: price.In, Out: price.Out, Cached: price.Cached, CacheWrite: price.CacheWrite}
 	}
 	return s
 }
