@@ -112,7 +112,7 @@ func (g *Gateway) Attached(ctx context.Context, caller auth.Principal, agent, se
 	}
 	for _, u := range files {
 		if llm.IsImage(u.mime) && len(u.data) <= llm.MaxImage || u.mime == wire.PDF && len(u.data) <= llm.MaxFile {
-			parts = append(parts, llm.Part{Kind: llm.KindMedia, Media: &llm.Media{MIME: u.mime, Name: u.name, Data: u.data}})
+			parts = append(parts, llm.Part{Kind: llm.KindMedia, Media: wire.Media(u.mime, u.name, u.data)})
 		}
 	}
 	return parts, nil

@@ -64,6 +64,8 @@ type Media struct {
 	Data []byte `json:"data,omitempty"`
 	Size int    `json:"size,omitempty"` // in bytes, where Data is left out
 	Sum  string `json:"sum,omitempty"`  // SHA-256 of Data in hexadecimal, where a store keeps that elsewhere
+
+	Pages int `json:"pages,omitempty"` // of a PDF file; 0 when it is unknown
 }
 
 // Bytes is the size of the content, whether it is at hand or kept elsewhere.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -176,18 +177,39 @@ func partBytes(p llm.Part) int {
 			n += partBytes(c)
 		}
 	}
-	if p.Media != nil {
-		// An image costs a model about as much as this much text, whatever
-		// its size in bytes; of other files each page does.
-		n += 4096
-		if !llm.IsImage(p.Media.MIME) {
-			n += len(p.Media.Data) / 32
-		}
+	if p.Kind == llm.KindMedia && p.Media != nil {
+		n += mediaBytes(p.Media)
 	}
 	if p.Opaque != nil {
 		n += len(p.Opaque.Data)
 	}
 	return n
+}
+
+const (
+	// imageBytes is how much text costs a model about as much as an image does,
+	// whatever its size in bytes.
+	imageBytes = 4096
+	// pageBytes is the same for a page of a PDF file, of which models are given
+	// the text and an image: 1,500 to 3,000 tokens.
+	// https://platform.claude.com/docs/en/build-with-claude/pdf-support
+	pageBytes = 3000 * 3
+	// sparsePage is how many bytes of a file a page has at least, and maxPages how
+	// many it has at most, where they can't be counted. Some models take no file
+	// that has more.
+	sparsePage = 20 << 10
+	maxPages   = 100
+)
+
+func mediaBytes(m *llm.Media) int {
+	if m.MIME != wire.PDF {
+		return imageBytes
+	}
+	pages := m.Pages
+	if pages == 0 {
+		pages = min(1+m.Bytes()/sparsePage, maxPages)
+	}
+	return pages * pageBytes
 }
 
 func join(sections []agent.Section, place string) string {

@@ -253,3 +253,28 @@ func TestSeedingNeverOverwritesWhatIsSomebodysOwn(t *testing.T) {
 		t.Errorf("a file outside holds %q (%v)", b, err)
 	}
 }
+
+// A page of a PDF file costs a model a few thousand tokens; where nobody counted
+// them it is taken to have many, but no more than models take.
+func TestPagesCost(t *testing.T) {
+	t.Parallel()
+	tokens := func(m *llm.Media, kind llm.Kind) int {
+		return prompt.Tokens(prompt.Bytes(llm.Message{Role: llm.User, Parts: []llm.Part{{Kind: kind, Media: m}}}))
+	}
+	for name, tc := range map[string]struct {
+		m        *llm.Media
+		kind     llm.Kind
+		from, to int
+	}{
+		"ten pages":                     {&llm.Media{MIME: "application/pdf", Data: make([]byte, 1<<20), Pages: 10}, llm.KindMedia, 30_000, 31_000},
+		"ten pages, kept elsewhere":     {&llm.Media{MIME: "application/pdf", Size: 1 << 20, Sum: "00", Pages: 10}, llm.KindMedia, 30_000, 31_000},
+		"1 MiB of nobody knows":         {&llm.Media{MIME: "application/pdf", Data: make([]byte, 1<<20)}, llm.KindMedia, 100_000, 200_000},
+		"16 MiB of nobody knows":        {&llm.Media{MIME: "application/pdf", Size: 16 << 20, Sum: "00"}, llm.KindMedia, 300_000, 301_000},
+		"an image":                      {&llm.Media{MIME: "image/png", Data: make([]byte, 1<<20)}, llm.KindMedia, 1000, 2000},
+		"a file that is only mentioned": {&llm.Media{MIME: "application/pdf", Size: 1 << 20}, llm.KindFile, 0, 10},
+	} {
+		if n := tokens(tc.m, tc.kind); n < tc.from || n > tc.to {
+			t.Errorf("%s: %d tokens, want %d to %d", name, n, tc.from, tc.to)
+		}
+	}
+}

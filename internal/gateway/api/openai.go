@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/llm/wire"
 )
 
 // ChatRequest is the body of POST /v1/chat/completions. What is not listed is
@@ -314,8 +315,8 @@ func (p contentPart) part() (llm.Part, error) {
 		if err != nil {
 			return llm.Part{}, fmt.Errorf("file: %w", err)
 		}
-		m.Name, m.MIME = p.File.Name, FileType(p.File.Name, m.MIME, m.Data)
-		return llm.Part{Kind: llm.KindMedia, Media: m}, nil
+		kind := FileType(p.File.Name, m.MIME, m.Data)
+		return llm.Part{Kind: llm.KindMedia, Media: wire.Media(kind, p.File.Name, m.Data)}, nil
 	}
 	return llm.Part{}, fmt.Errorf("type %q is none of text, image_url, file", p.Type)
 }

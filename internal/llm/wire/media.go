@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goclaw/goclaw/internal/lib/pdf"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
@@ -22,6 +23,16 @@ import (
 
 // PDF is the one type of file that some models take.
 const PDF = "application/pdf"
+
+// Media is an image or a file that somebody gave, with what an estimate of its
+// cost needs to know.
+func Media(mime, name string, data []byte) *llm.Media {
+	m := &llm.Media{MIME: mime, Name: name, Data: data}
+	if mime == PDF {
+		m.Pages = pdf.Pages(data)
+	}
+	return m
+}
 
 // Shown says which media a wire takes in the message at hand; the rest leave a
 // note.

@@ -88,7 +88,7 @@ func TestMediaAreLoadedLate(t *testing.T) {
 	}
 	of := func(m func(name string, n int) llm.Part) []llm.Message {
 		return []llm.Message{
-			{Role: llm.User, Parts: []llm.Part{m("old", 10), m("large", llm.MaxImage+1)}},
+			{Role: llm.User, Parts: []llm.Part{m("old", 40), m("large", llm.MaxImage+1)}},
 			{Role: llm.Results, Parts: []llm.Part{inResult(m("shot", 10))}},
 			{Role: llm.User, Parts: []llm.Part{m("new", 10), media("image/png", "here", 10)}},
 		}
@@ -98,7 +98,7 @@ func TestMediaAreLoadedLate(t *testing.T) {
 		loaded = append(loaded, m.Name)
 		return bytes.Repeat([]byte{1}, m.Size), nil
 	}}
-	shows, room := Takes(llm.Target{Images: true}), Room{Count: 3}
+	shows, room := Takes(llm.Target{Images: true}), Room{Bytes: 61}
 	fit, err := Fit(req, shows, room)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (c *carried) parts(parts []llm.Part, at time.Time) []llm.Part {
 			out = append(out, parts...)
 		}
 		digest := sha256.Sum256(p.Media.Data)
-		m := llm.Media{MIME: p.Media.MIME, Name: p.Media.Name, Size: len(p.Media.Data), Sum: hex.EncodeToString(digest[:])}
+		m := llm.Media{MIME: p.Media.MIME, Name: p.Media.Name, Size: len(p.Media.Data), Sum: hex.EncodeToString(digest[:]), Pages: p.Media.Pages}
 		*c = append(*c, carriedMedia{sum: m.Sum, mime: m.MIME, size: m.Size, packed: blob.Pack(p.Media.Data), at: at})
 		out[i].Media = &m
 	}

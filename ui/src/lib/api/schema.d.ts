@@ -951,6 +951,8 @@ export interface components {
             mime: string;
             /** @description of a [KindFile] its path in the workspace, with slashes */
             name?: string;
+            /** @description of a PDF file; 0 when it is unknown */
+            pages?: number;
             /** @description in bytes, where Data is left out */
             size?: number;
             /** @description SHA-256 of Data in hexadecimal, where a store keeps that elsewhere */
