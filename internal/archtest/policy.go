@@ -248,7 +248,7 @@ var goclaw = policy{
 		"internal/cli":            "Ctrl-C: the function is withdrawn, or has stopped the run, before the command ends; a read of a terminal that it gave up ends with the process",
 		"internal/gateway/api":    "the timer that asks whether an open request's token still holds, and what brings a stream its events; the request ends them and waits",
 		"internal/guard/process":  "reads a child's output; ends with the child, which is waited for",
-		"internal/provider":       "the timer of a model call's time-outs; it only ends a context and is stopped with the call",
+		"internal/provider":       "the timer of a model call's time-outs; it only ends a context and is stopped with the call; questions about a list of models, which who asks waits for",
 		"internal/lib/supervisor": "starts what others own and waits for it",
 	},
 

@@ -32,7 +32,7 @@ func (a *app) modelsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&name, "provider", "", "only those of this provider, whether or not it is set up")
-	cmd.Flags().BoolVar(&live, "live", false, "ask the providers which models they have now")
+	cmd.Flags().BoolVar(&live, "live", false, "ask the providers which models they have now, and of those that tell it (ollama, gemini) what they take")
 	return cmd
 }
 
@@ -170,7 +170,7 @@ func priceCells(m provider.Offered) string {
 
 // takes lists what a model takes besides text.
 func takes(m provider.Offered) string {
-	if !m.Known {
+	if !m.Known && !m.Told {
 		return "unknown"
 	}
 	var list []string

@@ -99,7 +99,7 @@ func (g *Gateway) keyOf(name string) string {
 }
 
 // OfferedModels lists the models of a provider, see [provider.Set.Offered]; live
-// asks the provider which it has. The error is [errors.ErrUnsupported] when it
+// asks the provider which it has, and what they take where it tells that. The error is [errors.ErrUnsupported] when it
 // can't be asked that.
 func (g *Gateway) OfferedModels(ctx context.Context, name string, live bool) ([]provider.Offered, error) {
 	var names []string
@@ -111,6 +111,7 @@ func (g *Gateway) OfferedModels(ctx context.Context, name string, live bool) ([]
 		if names == nil {
 			names = []string{}
 		}
+		g.models.set.Ask(ctx, name, names)
 	}
 	return g.models.set.Offered(name, names)
 }

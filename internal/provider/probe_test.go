@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,6 +194,49 @@ func TestAsked(t *testing.T) {
 	if got, err := models.Asked(t.Context(), "nobody/m"); err == nil || got.Provider != "nobody" {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// A list of models is asked about side by side, and not without end.
+func TestAskAboutManyModels(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var at, most, all atomic.Int32
+		p := &probed{}
+		s := New(Options{
+			Vendors:   map[string]Vendor{"openai": {Open: func(Settings) (llm.Model, error) { return slow{p, &at, &most, &all}, nil }}},
+			Providers: []Settings{{Name: "mine", Type: Compatible, BaseURL: "http://box"}},
+		})
+		names := make([]string, 3*maxAsked)
+		for i := range names {
+			names[i] = fmt.Sprint("m", i)
+		}
+		begin := time.Now()
+		s.Ask(t.Context(), "mine", names)
+		if most.Load() != askedAtATime || all.Load() != maxAsked || time.Since(begin) != maxAsked/askedAtATime*time.Second {
+			t.Errorf("%d of %d at a time, within %s", most.Load(), all.Load(), time.Since(begin))
+		}
+		s.Ask(t.Context(), "nobody", names)
+		list, err := s.Offered("mine", names[:1])
+		if err != nil || !list[0].Told || list[0].Tools || list[0].ContextWindow != 8_000 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// slow takes a second to tell of a model, and counts who waits.
+type slow struct {
+	*probed
+	at, most, all *atomic.Int32
+}
+
+func (s slow) Probe(context.Context, string) (Abilities, error) {
+	s.all.Add(1)
+	n := s.at.Add(1)
+	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
+	}
+	time.Sleep(time.Second)
+	s.at.Add(-1)
+	return Abilities{Known: true, ContextWindow: 8_000}, nil
 }
 
 // Names of models come from outside: what is remembered is bounded.
