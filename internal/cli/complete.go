@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
+	"github.com/goclaw/goclaw/internal/provider"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -42,9 +44,9 @@ func (a *app) completeFlags(root *cobra.Command) {
 		"role":      fixed(string(auth.Admin), string(auth.User)),
 		"log-level": fixed("debug", "info", "warn", "error"),
 		"origin":    fixed(strings.Split(join(tool.Origins), ", ")...),
-		"declare":   a.tools, "cap": a.tools,
+		"declare":   several(a.tools), "cap": several(a.tools),
 		"format": fixed("jsonl", "markdown"),
-		"by":     fixed("day", "agent", "model", "person", "session", "run"), "person": a.people,
+		"by":     several(fixed("day", "agent", "model", "person", "session", "run")), "person": a.people,
 	}
 	for _, c := range append(commands(root), root) {
 		for name, values := range known {
@@ -62,6 +64,20 @@ func (a *app) completeFlags(root *cobra.Command) {
 
 func fixed(values ...string) offer {
 	return func(context.Context, string) []cobra.Completion { return values }
+}
+
+// several offers lists with commas of what one offers.
+func several(one offer) offer {
+	return func(ctx context.Context, word string) (list []cobra.Completion) {
+		before := word[:strings.LastIndexByte(word, ',')+1]
+		for _, c := range one(ctx, word[len(before):]) {
+			name, _, _ := strings.Cut(c, "\t")
+			if !slices.Contains(strings.Split(before, ","), name) {
+				list = append(list, before+c)
+			}
+		}
+		return list
+	}
 }
 
 // options is the configuration's place; ok is false where there is no home.
@@ -93,16 +109,36 @@ func (a *app) agents(context.Context, string) (list []cobra.Completion) {
 	return list
 }
 
-func (a *app) models(context.Context, string) (list []cobra.Completion) {
+// models are the providers and their own models, and behind the slash of one all
+// that are known of it.
+func (a *app) models(_ context.Context, word string) (list []cobra.Completion) {
 	c := a.asFound()
 	for name, p := range c.AI.Providers {
 		list = append(list, name)
 		if p.Model != "" {
 			list = append(list, name+"/"+p.Model)
 		}
+		if !strings.HasPrefix(word, name+"/") {
+			continue
+		}
+		for _, m := range provider.Shipped().Of(cmp.Or(p.Type, name)).Models {
+			list = append(list, name+"/"+m.Name)
+		}
+		for model := range p.Prices {
+			list = append(list, name+"/"+model)
+		}
 	}
 	slices.Sort(list)
-	return list
+	return slices.Compact(list)
+}
+
+// settings completes the arguments of "config set": a key, and for those that
+// name a model its value.
+func (a *app) settings(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 1 && (args[0] == "ai.provider" || strings.HasPrefix(args[0], "agents.list[") && strings.HasSuffix(args[0], ".model")) {
+		return offer(a.models).completion(cmd, args, word)
+	}
+	return offer(a.keys).first(cmd, args, word)
 }
 
 func (a *app) tools(context.Context, string) (list []cobra.Completion) {

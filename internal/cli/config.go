@@ -189,7 +189,7 @@ func (a *app) configGet() *cobra.Command {
 func (a *app) configSet() *cobra.Command {
 	return &cobra.Command{
 		Use: "set KEY VALUE", Short: "Write a key to config.yaml; comments, blank lines and order stay",
-		ValidArgsFunction: offer(a.keys).first,
+		ValidArgsFunction: a.settings,
 		Long: "Write a key to config.yaml. VALUE is read as YAML; put -- before one that begins with -.\n" +
 			"The changed file is checked before it replaces the old one.",
 		Example: "  goclaw config set ai.provider ollama\n  goclaw config set ai.providers.local.base_url http://127.0.0.1:8000/v1\n" +
