@@ -113,6 +113,8 @@ func (e *providerExam) problemFix(err error) string {
 	switch {
 	case errors.As(err, &le) && le.Class == llm.ClassAuth && builtin:
 		return fmt.Sprintf("set %s, or write ai.providers.%s.api_key", b.KeyVar, name)
+	case errors.Is(err, config.ErrNoKey):
+		return fmt.Sprintf("write ${VARIABLE} as ai.providers.%s.api_key, and the key into the environment", name)
 	case len(e.Uses) > 0:
 		return fmt.Sprintf("name another provider in %s, or mend ai.providers.%s", e.Uses[0].By, e.Name)
 	}

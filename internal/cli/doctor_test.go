@@ -175,6 +175,13 @@ func TestDoctorOfModels(t *testing.T) {
 		{"no key", "ai: {provider: openai}", nil, []string{
 			"fault provider openai: there is no API key; set OPENAI_API_KEY | set OPENAI_API_KEY, or write ai.providers.openai.api_key",
 		}},
+		{"a key that is a secret", "ai: {provider: openai, providers: {openai: {api_key: 'secret:OR'}}}", nil, []string{
+			"fault provider openai: choose provider: ai.providers.openai.api_key names the secret OR, and secrets are not in this version: write ${VARIABLE} there | write ${VARIABLE} as ai.providers.openai.api_key, and the key into the environment",
+		}},
+		{"gemini by its older name, with an address of its own", "ai: {provider: gemini-legacy, providers: {gemini-legacy: {base_url: '" + base + "', model: gpt-4o}}}", []string{"GEMINI_API_KEY=" + secretKey}, []string{
+			"ok provider gemini-legacy: it answers, key from GEMINI_API_KEY; 2 models | ",
+			"ok model gemini-legacy/gpt-4o: for agent main: 128000 tokens, takes tools, 2.5 and 10 USD per million tokens | ",
+		}},
 		{"a fallback without a key", "ai: {provider: demo, fallback: [deepseek/deepseek-flash]}", nil, []string{
 			"fault provider deepseek: there is no API key; set DEEPSEEK_API_KEY | set DEEPSEEK_API_KEY, or write ai.providers.deepseek.api_key",
 			"ok provider demo: no key; it can't be asked for its models | ",

@@ -108,10 +108,19 @@ func (m *models) check(model string) error {
 func (m *models) keyed(provider string) error {
 	p, _ := m.config.Provider(provider)
 	if name, ok := config.SecretName(p.APIKey); ok {
-		return fmt.Errorf("choose provider: ai.providers.%s.api_key names the secret %s, and secrets are not in this version: write ${VARIABLE} there", provider, name)
+		return &secretKeyError{provider, name}
 	}
 	return nil
 }
+
+// secretKeyError is a [config.ErrNoKey] of a provider whose key is a secret.
+type secretKeyError struct{ provider, secret string }
+
+func (e *secretKeyError) Error() string {
+	return fmt.Sprintf("choose provider: ai.providers.%s.api_key names the secret %s, and secrets are not in this version: write ${VARIABLE} there", e.provider, e.secret)
+}
+
+func (e *secretKeyError) Is(target error) bool { return target == config.ErrNoKey }
 
 // target is what an agent's request would be built for, as far as that is
 // known without asking anybody, also when it can't be made for want of a key;

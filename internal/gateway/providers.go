@@ -81,8 +81,12 @@ func (g *Gateway) setUp(name string) bool {
 		return true
 	}
 	// The variable of gemini's key is that of gemini-legacy too, which nobody
-	// means who doesn't write it.
-	return b.KeyVar != "" && name != "gemini-legacy" && g.opts.Environ.Get(b.KeyVar) != ""
+	// means who doesn't write it, and everybody who does.
+	legacy := !g.Config.Where("ai.providers[gemini-legacy]").IsDefault()
+	if name == "gemini-legacy" || name == "gemini" && legacy {
+		return false
+	}
+	return b.KeyVar != "" && g.opts.Environ.Get(b.KeyVar) != ""
 }
 
 // keyOf says where the key of a provider is from.
