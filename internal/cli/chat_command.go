@@ -301,7 +301,7 @@ func (u *used) write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "MODEL\tCALLS\tTOKENS IN\tCACHED\tOUT\tUSD")
 	for _, m := range u.Models {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\n", printable(m.Model), m.Calls, m.Usage.Input, m.Usage.Cached, m.Usage.Output, cost(m))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", printable(m.Model), m.Calls, budget.Grouped(m.Usage.Input), budget.Grouped(m.Usage.Cached), budget.Grouped(m.Usage.Output), cost(m))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -128,7 +128,7 @@ func (v shownModels) write(w io.Writer) error {
 
 func writeModels(b *strings.Builder, models []provider.Offered) {
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "  MODEL\tWINDOW\tOUTPUT\tIN\tCACHED\tOUT\tTAKES\tREASONING")
+	fmt.Fprintln(t, "  MODEL\tWINDOW\tOUTPUT\t$/M IN\t$/M CACHED\t$/M OUT\tTAKES\tREASONING")
 	for _, m := range models {
 		name := m.Name
 		if m.Default {

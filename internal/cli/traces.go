@@ -110,7 +110,7 @@ func (a *app) printRuns(cmd *cobra.Command, agent string, runs []session.Run, ne
 			return err
 		}
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(t, "RUN\tSESSION\tSTATUS\tMODEL\tROUNDS\tCALLS\tTOKENS IN/CACHED/OUT\tUSD\tTOOK\tSTARTED\tMESSAGE")
+		fmt.Fprintln(t, "RUN\tSESSION\tAGENT\tSTATUS\tMODEL\tROUNDS\tCALLS\tTOKENS IN/CACHED/OUT\tUSD\tTOOK\tSTARTED\tMESSAGE")
 		for _, r := range v.Runs {
 			calls := 0
 			for _, x := range r.Rounds {
@@ -120,7 +120,7 @@ func (a *app) printRuns(cmd *cobra.Command, agent string, runs []session.Run, ne
 			if !r.Ended.IsZero() {
 				took = r.Ended.Sub(r.Started).Round(time.Millisecond).String()
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d/%d/%d\t%s\t%s\t%s\t%s\n", r.Run.Run, r.Session.ID, r.Status, printable(r.Model), len(r.Rounds), calls,
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d/%d/%d\t%s\t%s\t%s\t%s\n", r.Run.Run, r.Session.ID, r.Session.Agent, r.Status, printable(r.Model), len(r.Rounds), calls,
 				r.Usage.Input, r.Usage.Cached, r.Usage.Output, dollars(r.USD), took, day(r.Started), printable(short(r.Message.Text(), 40)))
 		}
 		if err := t.Flush(); err != nil || next == "" {

@@ -114,7 +114,7 @@ type Report struct {
 	By    []By      `json:"by"`
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	Zone  string    `json:"zone"`
+	Zone  string    `json:"zone"` // its name, or how far it is from UTC now, as +01:00
 	Rows  []Row     `json:"rows"`
 	// More is how many rows are left out, those that cost least.
 	More  int `json:"more,omitempty"`
@@ -142,13 +142,24 @@ func (u Unpriced) Advice() string {
 	return "the price is unknown: " + howToPrice(llm.Target{Provider: provider, Model: model})
 }
 
+// zoneName names a zone for those who are elsewhere.
+func zoneName(zone *time.Location) string {
+	if zone != time.Local {
+		return zone.String()
+	}
+	if name, offset := time.Now().Zone(); name == "UTC" && offset == 0 {
+		return name
+	}
+	return time.Now().Format("-07:00")
+}
+
 // Make adds up what l holds. Days come in their order, and what belongs to one
 // comes by what it cost.
 func Make(ctx context.Context, l Ledger, q Query) (Report, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
 	}
-	out := Report{By: q.By, Since: q.Since, Until: q.Until, Zone: q.Zone.String(), Rows: []Row{}}
+	out := Report{By: q.By, Since: q.Since, Until: q.Until, Zone: zoneName(q.Zone), Rows: []Row{}}
 	parts, err := l.Sum(ctx, q)
 	if err != nil {
 		return out, fmt.Errorf("add up what was used: %w", err)

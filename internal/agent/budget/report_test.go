@@ -102,6 +102,9 @@ func TestOrderAndLimit(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	t.Parallel()
+	if got := zoneName(time.Local); got == "Local" {
+		t.Error("the zone is told to be where it is told")
+	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 100000: "100,000"} {
 		if got := Grouped(n); got != want {
 			t.Errorf("%d is %s", n, got)

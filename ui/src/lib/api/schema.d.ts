@@ -664,6 +664,7 @@ export interface components {
             unpriced?: components["schemas"]["BudgetUnpriced"][];
             /** Format: date-time */
             until?: string;
+            /** @description its name, or how far it is from UTC now, as +01:00 */
             zone: string;
         };
         /** @description Row is what some calls used. */
