@@ -72,38 +72,46 @@ type upload struct {
 // agent's workspace, under a name that is free unless the same content stands
 // there already, as when a message is sent again; a part of the message says
 // where it is. Images and PDF files are also shown to models that take them.
-func (g *Gateway) Attached(ctx context.Context, caller auth.Principal, agent, sessionID string, ids []string) ([]llm.Part, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
+// back removes the files that were written, unless somebody changed them.
+func (g *Gateway) Attached(ctx context.Context, caller auth.Principal, agent, sessionID string, ids []string) (parts []llm.Part, back func() error, err error) {
 	if len(ids) > maxAttachments {
-		return nil, trouble(http.StatusBadRequest, "bad_request", fmt.Sprintf("a message can have at most %d attachments", maxAttachments))
+		return nil, nil, trouble(http.StatusBadRequest, "bad_request", fmt.Sprintf("a message can have at most %d attachments", maxAttachments))
 	}
 	files := make([]upload, 0, len(ids))
 	for _, id := range ids {
 		u, err := g.takeOut(ctx, caller, id)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		files = append(files, u)
 	}
 	scope, profile, err := g.Runner.Scope(run.Request{Agent: agent, Session: sessionID, Origin: tool.FromChat, Caller: caller})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ws, err := g.workspaces.Open(profile.Workspace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var parts []llm.Part
+	call := tool.Call{ID: "attach", Scope: scope}
+	var written []workspace.Change // what removes them
+	back = func() error {
+		_, err := ws.Apply(context.WithoutCancel(ctx), call, written...)
+		return err
+	}
 	for _, u := range files {
-		at, err := putUpload(ctx, ws, tool.Call{ID: "attach", Scope: scope}, u)
+		at, created, err := putUpload(ctx, ws, call, u)
+		if created {
+			written = append(written, workspace.Change{Op: workspace.Remove, Path: at, Expect: workspace.Digest(u.data)})
+		}
 		var refused *tool.Refusal
 		if errors.As(err, &refused) {
-			return nil, trouble(http.StatusForbidden, "refused", refused.Error())
+			err = trouble(http.StatusForbidden, "refused", refused.Error())
+		} else if err != nil {
+			err = fmt.Errorf("attach %s: %w", u.name, err)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("attach %s: %w", u.name, err)
+			return nil, nil, errors.Join(err, back())
 		}
 		parts = append(parts, llm.Part{
 			Kind: llm.KindFile, Text: fmt.Sprintf("[attached file: %s, %s, %s]", at, u.mime, size(len(u.data))),
@@ -115,7 +123,7 @@ func (g *Gateway) Attached(ctx context.Context, caller auth.Principal, agent, se
 			parts = append(parts, llm.Part{Kind: llm.KindMedia, Media: wire.Media(u.mime, u.name, u.data)})
 		}
 	}
-	return parts, nil
+	return parts, back, nil
 }
 
 // takeOut reads an attachment of the caller's. Somebody else's is not there.
@@ -143,8 +151,8 @@ const maxNumber = 1000
 
 // putUpload writes a file under the first name that is free, or finds that it
 // is there already, and returns its path in the workspace.
-func putUpload(ctx context.Context, ws *workspace.Workspace, call tool.Call, u upload) (at string, err error) {
-	_, err = ws.Update(ctx, call, func() ([]workspace.Change, error) {
+func putUpload(ctx context.Context, ws *workspace.Workspace, call tool.Call, u upload) (at string, created bool, err error) {
+	done, err := ws.Update(ctx, call, func() ([]workspace.Change, error) {
 		ext := path.Ext(u.name)
 		stem := strings.TrimSuffix(u.name, ext)
 		for n := 1; n <= maxNumber; n++ {
@@ -170,7 +178,7 @@ func putUpload(ctx context.Context, ws *workspace.Workspace, call tool.Call, u u
 		}
 		return nil, fmt.Errorf("there are %d files of that name in %s already", maxNumber, uploads)
 	})
-	return at, err
+	return at, len(done) > 0, err
 }
 
 // uploadName makes a file's name out of what a browser or a program said it is:

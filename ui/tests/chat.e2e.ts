@@ -318,7 +318,7 @@ describe('sending', () => {
 			{ name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(picture, 'base64') },
 			{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') },
 		]);
-		await page.getByText('5 B').waitFor();
+		await page.getByText('5 B', { exact: true }).waitFor();
 		await v.look('chat-files');
 		await say('What is this?');
 		await page.getByText('I see two files.').waitFor();
@@ -568,7 +568,7 @@ describe('a fork', () => {
 			{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') },
 			{ name: 'other.txt', mimeType: 'text/plain', buffer: Buffer.from('other') },
 		]);
-		await expect.poll(() => page.getByText('5 B').count()).toBe(2);
+		await expect.poll(() => page.getByText('5 B', { exact: true }).count()).toBe(2);
 		const first = await talk('What is this?');
 		await page.keyboard.press('ArrowUp');
 		await page.getByRole('list', { name: 'Files of this message' }).getByText('70 B').waitFor();
@@ -641,7 +641,7 @@ describe('a fork', () => {
 			{ name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(picture, 'base64') },
 			{ name: 'notes of a meeting that was long.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') },
 		]);
-		await page.getByText('5 B').waitFor();
+		await page.getByText('5 B', { exact: true }).waitFor();
 		const first = await talk('One, with files');
 		await page.getByRole('button', { name: /^Fork/ }).click();
 		const fork = await left(first);

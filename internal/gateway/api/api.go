@@ -62,8 +62,9 @@ type Backend interface {
 	// type is its [FileType]; said is what the client says of it.
 	Attach(ctx context.Context, caller auth.Principal, name, said string, data []byte) (Attachment, error)
 	// Attached turns attachments into parts of a message for agent, and puts
-	// them where its tools reach them.
-	Attached(ctx context.Context, caller auth.Principal, agent, session string, ids []string) ([]llm.Part, error)
+	// them where its tools reach them. back takes away what was put there, for a
+	// message that isn't taken; it is nil beside an error.
+	Attached(ctx context.Context, caller auth.Principal, agent, session string, ids []string) (parts []llm.Part, back func() error, err error)
 	// DeleteSession removes a session with all that is kept of it. It fails with
 	// [session.ErrHeld] while a run goes on in it.
 	DeleteSession(ctx context.Context, key session.Key) error

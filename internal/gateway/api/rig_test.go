@@ -281,6 +281,7 @@ type backend struct {
 	mu     sync.Mutex
 	asked  []run.Request // of what was looked at or invoked
 	kept   map[string]llm.Part
+	backs  int // messages whose files were taken back
 	invoke func(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error)
 }
 
@@ -347,18 +348,18 @@ func (b *backend) Attach(_ context.Context, _ auth.Principal, name, said string,
 	return Attachment{ID: id, Name: name, MIME: mime, Size: len(data)}, nil
 }
 
-func (b *backend) Attached(_ context.Context, _ auth.Principal, _, _ string, ids []string) ([]llm.Part, error) {
+func (b *backend) Attached(_ context.Context, _ auth.Principal, _, _ string, ids []string) ([]llm.Part, func() error, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var parts []llm.Part
 	for _, id := range ids {
 		p, ok := b.kept[id]
 		if !ok {
-			return nil, badRequest("there is no attachment %s", id)
+			return nil, nil, badRequest("there is no attachment %s", id)
 		}
 		parts = append(parts, p)
 	}
-	return parts, nil
+	return parts, func() error { b.backs++; return nil }, nil
 }
 
 func (b *backend) DeleteSession(ctx context.Context, key session.Key) error {

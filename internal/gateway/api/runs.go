@@ -174,12 +174,17 @@ func startRun(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 			return err
 		}
 	}
-	req, err := s.request(r.Context(), c, body)
+	req, back, err := s.request(r.Context(), c, body)
 	if err != nil {
 		return err
 	}
 	req.ID = id
 	f, err := s.start(r.Context(), c, req)
+	if err != nil {
+		if err := back(); err != nil {
+			s.opts.Log.Error("take back the files of a message that was refused", "user", c.ID, "err", err)
+		}
+	}
 	if err == nil {
 		err = s.checkSame(r.Context(), id, f, asked{body.Agent, body.Session, body.Message, len(body.Attachments)})
 	}
@@ -241,30 +246,32 @@ func within(ctx context.Context, d time.Duration, c <-chan struct{}) {
 	}
 }
 
-// request makes what the runner is asked for. Nothing in body widens what the
+// request makes what the runner is asked for, and puts the attachments where the
+// agent finds them; back takes them away again. Nothing in body widens what the
 // caller may do.
-func (s *Server) request(ctx context.Context, c Caller, body StartRun) (run.Request, error) {
-	req := run.Request{Origin: c.origin(), Caller: c.Principal, Model: body.Model, Fresh: body.Fresh, WhileBusy: run.Busy(body.WhileBusy)}
+func (s *Server) request(ctx context.Context, c Caller, body StartRun) (req run.Request, back func() error, err error) {
+	req = run.Request{Origin: c.origin(), Caller: c.Principal, Model: body.Model, Fresh: body.Fresh, WhileBusy: run.Busy(body.WhileBusy)}
+	back = func() error { return nil }
 	switch req.WhileBusy {
 	case "", run.Queue, run.Steer, run.Interrupt:
 	default:
-		return req, badRequest("while_busy is %q: it can be queue, steer or interrupt", body.WhileBusy)
+		return req, nil, badRequest("while_busy is %q: it can be queue, steer or interrupt", body.WhileBusy)
 	}
 	if strings.TrimSpace(body.Message) == "" && len(body.Attachments) == 0 {
-		return req, badRequest("the message is empty: say something, or attach a file")
+		return req, nil, badRequest("the message is empty: say something, or attach a file")
 	}
 	id, err := s.agentOf(ctx, body.Agent)
 	if err != nil {
-		return req, err
+		return req, nil, err
 	}
 	if err := s.opts.Runner.CheckModel(body.Model); err != nil {
-		return req, badRequest("%v", err)
+		return req, nil, badRequest("%v", err)
 	}
 	key := session.Key{Agent: id, ID: body.Session}
 	if key.ID == "" {
 		key.ID = session.NewID()
 	} else if err := s.mayContinue(ctx, c, key); err != nil {
-		return req, err
+		return req, nil, err
 	}
 	req.Agent, req.Session = key.Agent, key.ID
 	req.Message = llm.Message{Role: llm.User}
@@ -272,13 +279,13 @@ func (s *Server) request(ctx context.Context, c Caller, body StartRun) (run.Requ
 		req.Message.Parts = append(req.Message.Parts, llm.Text(body.Message))
 	}
 	if len(body.Attachments) > 0 {
-		parts, err := s.opts.Backend.Attached(ctx, c.Principal, key.Agent, key.ID, body.Attachments)
-		if err != nil {
-			return req, err
+		var parts []llm.Part
+		if parts, back, err = s.opts.Backend.Attached(ctx, c.Principal, key.Agent, key.ID, body.Attachments); err != nil {
+			return req, nil, err
 		}
 		req.Message.Parts = append(req.Message.Parts, parts...)
 	}
-	return req, nil
+	return req, back, nil
 }
 
 // mayContinue reports why the caller may not speak in a session, nil when they

@@ -295,7 +295,12 @@ func TestWhatCantStart(t *testing.T) {
 	if err := r.runner.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := r.call("bob", "POST", "/api/runs", StartRun{Message: "hi"}, http.StatusServiceUnavailable, nil)
+	var file Attachment
+	r.call("bob", "POST", "/api/attachments?name=a.txt", "x", http.StatusCreated, &file)
+	p := r.call("bob", "POST", "/api/runs", StartRun{Message: "hi", Attachments: []string{file.ID}}, http.StatusServiceUnavailable, nil)
+	if r.backend.backs != 1 {
+		t.Error("the files of a message that was refused were not taken back")
+	}
 	if p.Header.Get("Retry-After") == "" {
 		t.Error("no word about when to try again")
 	}
