@@ -273,7 +273,10 @@ func (c *chat) usage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.Models, u.Total, u.USD, u.Budgets = r.Rows, r.Total, r.Total.USD, budget.Shown(r.Budgets, c.req.Caller.Privileged())
+	if !c.req.Caller.Privileged() {
+		r.HideShared()
+	}
+	u.Models, u.Total, u.USD, u.Budgets = r.Rows, r.Total, r.Total.USD, r.Budgets
 	return c.print(u, u.write)
 }
 

@@ -201,12 +201,6 @@ type Standing struct {
 	Resets time.Time `json:"resets,omitzero"` // when it begins anew
 }
 
-// Shown are those of list that a caller may see: what all use together is told
-// to admins alone.
-func Shown(list []Standing, privileged bool) []Standing {
-	return slices.DeleteFunc(list, func(s Standing) bool { return !privileged && s.Scope != PerSession })
-}
-
 // Standings tells how it stands with the limits of the day, of one agent or all,
 // and with those of a session if one is named.
 func (k *Keeper) Standings(ctx context.Context, agent, session string) ([]Standing, error) {

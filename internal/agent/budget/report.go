@@ -125,6 +125,12 @@ type Report struct {
 	Budgets []Standing `json:"budgets,omitempty"`
 }
 
+// HideShared leaves out how it stands with the limits that all share, which is
+// told to admins alone.
+func (r *Report) HideShared() {
+	r.Budgets = slices.DeleteFunc(r.Budgets, func(s Standing) bool { return s.Scope != PerSession })
+}
+
 // Unpriced is a model of which calls have an unknown cost.
 type Unpriced struct {
 	Model string `json:"model"`

@@ -44,6 +44,8 @@ func listUsage(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if err != nil {
 		return err
 	}
-	report.Budgets = budget.Shown(report.Budgets, admin)
+	if !admin {
+		report.HideShared()
+	}
 	return answer(w, http.StatusOK, report)
 }
