@@ -42,7 +42,7 @@ const (
 func (g *Gateway) Attach(ctx context.Context, caller auth.Principal, name, said string, data []byte) (api.Attachment, error) {
 	if len(data) > maxAttachment {
 		return api.Attachment{}, trouble(http.StatusRequestEntityTooLarge, "too_large",
-			fmt.Sprintf("the file has %s; at most %s can be attached", size(len(data)), size(maxAttachment)))
+			fmt.Sprintf("the file has %s; at most %s can be attached", llm.Size(len(data)), llm.Size(maxAttachment)))
 	}
 	if len(data) == 0 {
 		return api.Attachment{}, trouble(http.StatusBadRequest, "bad_request", "the file is empty")
@@ -114,7 +114,7 @@ func (g *Gateway) Attached(ctx context.Context, caller auth.Principal, agent, se
 			return nil, nil, errors.Join(err, back())
 		}
 		parts = append(parts, llm.Part{
-			Kind: llm.KindFile, Text: fmt.Sprintf("[attached file: %s, %s, %s]", at, u.mime, size(len(u.data))),
+			Kind: llm.KindFile, Text: fmt.Sprintf("[attached file: %s, %s, %s]", at, u.mime, llm.Size(len(u.data))),
 			Media: &llm.Media{MIME: u.mime, Name: at, Size: len(u.data)},
 		})
 	}
@@ -220,15 +220,4 @@ var reserved = map[string]bool{
 	"con": true, "prn": true, "aux": true, "nul": true,
 	"com1": true, "com2": true, "com3": true, "com4": true, "com5": true, "com6": true, "com7": true, "com8": true, "com9": true,
 	"lpt1": true, "lpt2": true, "lpt3": true, "lpt4": true, "lpt5": true, "lpt6": true, "lpt7": true, "lpt8": true, "lpt9": true,
-}
-
-// size is a number of bytes for people.
-func size(n int) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%d KB", (n+1<<9)>>10)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 }

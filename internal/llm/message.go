@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -73,6 +74,18 @@ func (m *Media) Bytes() int { return max(len(m.Data), m.Size) }
 
 // Whole reports whether the content is at hand, or can be had for its sum.
 func (m *Media) Whole() bool { return len(m.Data) > 0 || m.Sum != "" && m.Size > 0 }
+
+// Size is a number of bytes for people and models, about as exact as they need
+// it.
+func Size(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%d KB", (n+1<<9)>>10)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+}
 
 // MaxImage is the size, in bytes, of the largest image that the wires of all
 // vendors take: 5 MiB when it is encoded in base64, which is how Anthropic's

@@ -307,7 +307,7 @@ func (p contentPart) part() (llm.Part, error) {
 			return llm.Part{}, fmt.Errorf("image_url: it is no image of type PNG, JPEG, GIF or WebP")
 		}
 		if len(m.Data) > llm.MaxImage {
-			return llm.Part{}, fmt.Errorf("image_url: the image has more than %s, which models don't take", size(llm.MaxImage))
+			return llm.Part{}, fmt.Errorf("image_url: the image has more than %s, which models don't take", llm.Size(llm.MaxImage))
 		}
 		return llm.Part{Kind: llm.KindMedia, Media: m}, nil
 	case "file":

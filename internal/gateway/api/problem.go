@@ -76,7 +76,7 @@ func tooLarge(limit int64) *Problem {
 	return problem(http.StatusRequestEntityTooLarge, "too_large", "the body may have %s at most", size(limit))
 }
 
-// size writes a number of bytes for people.
+// size writes a limit in bytes for people, exactly.
 func size(n int64) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:

@@ -229,20 +229,9 @@ func described(m *llm.Media) string {
 		name = "without a name"
 	}
 	if n := m.Bytes(); n > 0 {
-		return fmt.Sprintf("%s (%s, %s)", name, m.MIME, size(n))
+		return fmt.Sprintf("%s (%s, %s)", name, m.MIME, llm.Size(n))
 	}
 	return fmt.Sprintf("%s (%s)", name, m.MIME)
-}
-
-// size is a number of bytes for people and models.
-func size(n int) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%d KB", (n+1<<9)>>10)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 }
 
 // note stands for media that the model can't be shown.
