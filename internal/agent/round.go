@@ -14,80 +14,109 @@ import (
 // the thread too long is asked once more, with less of it. There is no round when the run is to end, with an error or
 // politely.
 func (l *loop) ask(d Directive) (*Round, tool.Surface, error) {
-	r := &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Joined: d.Joined, Started: l.Now()}
-	messages := append(l.thread.Messages[:len(l.thread.Messages):len(l.thread.Messages)], d.Messages...)
-
-	var sf tool.Surface
-	var refused error // of a request that was too long
-	least := 0        // how many messages have to stay out of the next one then
-	told := ""        // the target that was told to be asked
-	shortened := false
-	build := func(t llm.Target) (llm.Request, error) {
-		t.MaxInput = l.thread.State.RoomFor(t.String())
-		s, err := l.Toolbox.Offer(l.ctx, l.turn.Scope, t, l.thread.State)
-		if err != nil {
-			return llm.Request{}, err
-		}
-		req, facts, err := l.Prompts.Build(l.ctx, l.turn, s, messages)
-		if err != nil {
-			return llm.Request{}, err
-		}
-		if facts.Dropped < least {
-			return llm.Request{}, refused // the same again would be refused again
-		}
-		if d.NoTools {
-			req.Choice = llm.ChoiceNone
-		}
-		req.Reuse = l.rounds == 0 && !l.turn.Fresh
-		if load := l.thread.Load; load != nil {
-			req.Load = func(m *llm.Media) ([]byte, error) { return load(l.ctx, m) }
-		}
-		wanted := req.MaxOutput
-		if err := l.reserve(&req, facts.Bytes); err != nil {
-			return llm.Request{}, err
-		}
-		shortened = req.MaxOutput != wanted
-		sf, r.Request = s, facts
-		if told == t.String() {
-			return req, l.ctx.Err() // the same once more: whoever watches reads on
-		}
-		told = t.String()
-		l.tellDropped(t, facts.Dropped, refused != nil)
-		l.emit(Event{Type: PromptBuilt, Request: &facts})
-		l.emit(Event{Type: ModelStarted, Target: &t})
-		return req, l.ctx.Err()
-	}
-
-	l.gaveUp = nil
-	reply, err := l.stream(r, build)
-	if l.tooLong(r, err) && !l.shorter {
-		l.shorter = true
-		refused, least, told = err, r.Request.Dropped+1, ""
-		reply, err = l.stream(r, build)
-		l.tooLong(r, err)
-	}
+	q := l.question(d)
+	reply, err := q.put()
 	var over *OverBudget
-	if errors.As(err, &over) || shortened && noAnswer(err, &over) {
+	switch {
+	case errors.As(err, &over) || q.shortened && noAnswer(err, &over):
 		l.notice(Told{Kind: "budget", Text: over.Notice}, nil)
 		d.Reason = over.Reason
 		l.say(d, reply.Message.Text())
-		l.last.Attempts, l.last.Retracted = r.Attempts, r.Retracted
-		return nil, sf, nil
+		l.last.Attempts, l.last.Retracted = q.round.Attempts, q.round.Retracted
+		return nil, q.surface, nil
+	case err != nil:
+		l.keepPartial(q.round, reply)
+		return nil, q.surface, err
 	}
+	q.answered(reply)
+	return q.round, q.surface, nil
+}
+
+// question is one model call, which may take several requests.
+type question struct {
+	*loop
+	Directive
+	messages []llm.Message
+	round    *Round // that it becomes
+
+	// Of the last request that was built:
+	surface   tool.Surface
+	shortened bool   // the brake let its answer be no longer
+	announced string // the target that was told to be asked
+
+	refused error // of a request that was too long
+	least   int   // how many messages have to stay out of the next one then
+}
+
+func (l *loop) question(d Directive) *question {
+	return &question{
+		loop: l, Directive: d,
+		messages: append(l.thread.Messages[:len(l.thread.Messages):len(l.thread.Messages)], d.Messages...),
+		round:    &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Joined: d.Joined, Started: l.Now()},
+	}
+}
+
+// put asks, and once more with less when that was too long.
+func (q *question) put() (llm.Reply, error) {
+	q.gaveUp = nil
+	reply, err := q.stream(q.round, q.build)
+	if q.tooLong(q.round, err) && !q.shorter {
+		q.shorter = true
+		q.refused, q.least, q.announced = err, q.round.Request.Dropped+1, ""
+		reply, err = q.stream(q.round, q.build)
+		q.tooLong(q.round, err)
+	}
+	return reply, err
+}
+
+// build makes the request for a target, and tells of it.
+func (q *question) build(t llm.Target) (llm.Request, error) {
+	t.MaxInput = q.thread.State.RoomFor(t.String())
+	sf, err := q.Toolbox.Offer(q.ctx, q.turn.Scope, t, q.thread.State)
 	if err != nil {
-		l.keepPartial(r, reply)
-		return nil, sf, err
+		return llm.Request{}, err
 	}
-	r.Reply, r.Replied = reply, l.Now()
-	l.model = r.Request.Target.String() // the turn stays with whoever answered
-	r.State = l.thread.State
-	r.State.Tools, r.State.Dropped = tool.Names(sf.Offered), r.Request.Dropped
-	if d.NoTools {
-		l.closeReply(&r.Reply, d.Reason)
+	req, facts, err := q.Prompts.Build(q.ctx, q.turn, sf, q.messages)
+	if err != nil {
+		return llm.Request{}, err
 	}
-	l.tellCut(&r.Reply, shortened)
+	if facts.Dropped < q.least {
+		return llm.Request{}, q.refused // the same again would be refused again
+	}
+	if q.NoTools {
+		req.Choice = llm.ChoiceNone
+	}
+	req.Reuse = q.rounds == 0 && !q.turn.Fresh
+	if load := q.thread.Load; load != nil {
+		req.Load = func(m *llm.Media) ([]byte, error) { return load(q.ctx, m) }
+	}
+	wanted := req.MaxOutput
+	if err := q.reserve(&req, facts.Bytes); err != nil {
+		return llm.Request{}, err
+	}
+	q.shortened = req.MaxOutput != wanted
+	q.surface, q.round.Request = sf, facts
+	if q.announced != t.String() { // the same once more is not told: whoever watches reads on
+		q.announced = t.String()
+		q.tellDropped(t, facts.Dropped, q.refused != nil)
+		q.emit(Event{Type: PromptBuilt, Request: &facts})
+		q.emit(Event{Type: ModelStarted, Target: &t})
+	}
+	return req, q.ctx.Err()
+}
+
+// answered takes in the reply.
+func (q *question) answered(reply llm.Reply) {
+	r := q.round
+	r.Reply, r.Replied = reply, q.Now()
+	q.model = r.Request.Target.String() // the turn stays with whoever answered
+	r.State = q.thread.State
+	r.State.Tools, r.State.Dropped = tool.Names(q.surface.Offered), r.Request.Dropped
+	if q.NoTools {
+		q.closeReply(&r.Reply, q.Reason)
+	}
+	q.tellCut(&r.Reply, q.shortened)
 	r.Calls = r.Reply.Message.Calls()
-	return r, sf, nil
 }
 
 // noAnswer sets over when a request failed since its output limit was used up
