@@ -259,6 +259,7 @@ var goclaw = policy{
 		"internal/agent/budget":       "limits, the ledger and the reports on it, with the words in which people are told of them",
 		"internal/agent":              "the loop's interfaces, what passes between them, and the events that every front end reads",
 		"internal/llm":                "a vocabulary: the types that every provider translates, together so that they are read together",
+		"internal/llm/wire":           "what five wires have in common, each name in place of five copies of it",
 		"internal/cli/term":           "the keys of a keyboard and what they mean, each by its name",
 		"internal/gateway/api":        "the types on the wire, from which the document and the pages' types are made",
 		"internal/gateway/api.routes": "the interface as one table, to be read from top to bottom",

@@ -62,6 +62,30 @@ func (f *Foreign) Error() string {
 	return s
 }
 
+// ReadForeign reads the rest of what came in place of an answer in the format of
+// the vendor called name, as its error.
+func ReadForeign(in *wire.Events, vendor string) error {
+	body, err := in.Rest()
+	if err != nil {
+		return err
+	}
+	return &Foreign{Vendor: vendor, Body: body}
+}
+
+// Open waits for the first byte of an answer's body that is no white space and
+// returns it with what reads the body from there on. An empty body is [ErrDead].
+func (w *Watch) Open(body io.Reader) (in *wire.Events, first byte, err error) {
+	in = wire.NewEvents(body, w.Heard)
+	first, ok := in.First()
+	switch {
+	case ok:
+		return in, first, nil
+	case in.Err() != nil && !errors.Is(in.Err(), io.EOF):
+		return nil, 0, in.Err()
+	}
+	return nil, 0, ErrDead
+}
+
 // How long the rest of an answer is waited for once it is complete in
 // substance: for the tokens used and the end mark, and then for the end of the
 // connection's turn.

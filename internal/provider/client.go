@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -88,4 +89,20 @@ func InOnePiece(r *http.Request, next Next) (*http.Response, error) {
 	}
 	r.Body = body
 	return next(r)
+}
+
+// Failure is why an official client gave no list of models: resp is the answer,
+// nil when none came, of which fault reads what is an error.
+func (l *Listing) Failure(
+	ctx context.Context, resp *http.Response, err error, vendor string, fault func(*http.Response) Fault, secrets ...string,
+) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case resp == nil:
+		return Unreachable(err, secrets...)
+	case resp.StatusCode >= 400:
+		return fault(resp).Failure(secrets...)
+	}
+	return Failure(&Foreign{Vendor: vendor, Body: l.Start}, secrets...)
 }

@@ -96,3 +96,9 @@ func (t *Text) Len() int { return t.b.Len() }
 
 // Empty reports whether nothing has come, not even half of a letter.
 func (t *Text) Empty() bool { return t.b.Len() == 0 && len(t.carry) == 0 }
+
+// Valid is s as UTF-8, which can be stored.
+func Valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Blank reports whether s holds nothing but white space.
+func Blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -131,6 +132,40 @@ func Arguments(args string) string {
 	}
 	b := append([]byte(nil), `{"_invalid":`...)
 	return string(append(jsonstring.Append(b, clip(args, maxInvalid)), '}'))
+}
+
+// SizeOf estimates the bytes of a request on any wire, so that its body rarely
+// has to grow.
+func SizeOf(req *llm.Request) int {
+	n := 1024 + len(req.Static) + len(req.Session)
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		n += 96 + len(t.Name) + len(t.Description) + len(t.Parameters)
+	}
+	for i := range req.Messages {
+		n += sizeOf(req.Messages[i].Parts)
+	}
+	return n + n/8
+}
+
+func sizeOf(parts []llm.Part) int {
+	n := 64
+	for i := range parts {
+		p := &parts[i]
+		n += len(p.Text)
+		switch {
+		case p.Call != nil:
+			n += 96 + len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments)
+		case p.Result != nil:
+			n += len(p.Result.CallID) + sizeOf(p.Result.Content)
+		case p.Media != nil:
+			n += 128 + base64.StdEncoding.EncodedLen(len(p.Media.Data))
+		}
+		if p.Opaque != nil {
+			n += len(p.Opaque.Data)
+		}
+	}
+	return n
 }
 
 // callID is the id of a call as it is sent, of letters, digits, _ and -, and

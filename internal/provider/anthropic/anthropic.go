@@ -142,17 +142,15 @@ const whose = "Anthropic's"
 // read yields the events of an answer. The error is provider.ErrLeft when the
 // consumer left.
 func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(llm.Event, error) bool) error {
-	in := wire.NewEvents(resp.Body, watch.Heard)
-	c, ok := in.First()
+	in, c, err := watch.Open(resp.Body)
+	if err != nil {
+		return err
+	}
 	switch {
-	case !ok && in.Err() != nil && !errors.Is(in.Err(), io.EOF):
-		return in.Err()
-	case !ok:
-		return provider.ErrDead
 	case c == '{':
 		return readDocument(in, t, yield)
 	case c == '[' || c == '<' || !in.IsStream(resp.Header.Get("Content-Type")):
-		return readForeign(in)
+		return provider.ReadForeign(in, whose)
 	}
 	r := &reply{}
 	for !r.ended {
@@ -205,15 +203,6 @@ func readDocument(in *wire.Events, t llm.Target, yield func(llm.Event, error) bo
 	return nil
 }
 
-// readForeign says what came in place of an answer.
-func readForeign(in *wire.Events) error {
-	body, err := in.Rest()
-	if err != nil {
-		return err
-	}
-	return &provider.Foreign{Vendor: whose, Body: body}
-}
-
 // maxListed bounds how many models a list has.
 const maxListed = 1000
 
@@ -224,7 +213,7 @@ func (m *Model) List(ctx context.Context) ([]string, error) {
 	page, err := m.client.Models.List(ctx, anthropic.ModelListParams{Limit: anthropic.Int(maxListed)},
 		option.WithResponseInto(&resp), option.WithMiddleware(listing.Short))
 	if err != nil {
-		return nil, m.listFailure(ctx, resp, listing.Start, err)
+		return nil, listing.Failure(ctx, resp, err, whose, listFault, m.secrets...)
 	}
 	names := make([]string, 0, len(page.Data))
 	for _, d := range page.Data {
@@ -233,16 +222,6 @@ func (m *Model) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// listFailure is why there is no list: resp is the answer, nil when none came,
-// and start the beginning of its body.
-func (m *Model) listFailure(ctx context.Context, resp *http.Response, start []byte, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case resp == nil:
-		return provider.Unreachable(err, m.secrets...)
-	case resp.StatusCode >= 400:
-		return answerFault(resp, provider.ErrorText(resp)).Failure(m.secrets...)
-	}
-	return provider.Failure(&provider.Foreign{Vendor: whose, Body: start}, m.secrets...)
+func listFault(resp *http.Response) provider.Fault {
+	return answerFault(resp, provider.ErrorText(resp))
 }

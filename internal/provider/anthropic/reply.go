@@ -56,6 +56,14 @@ const (
 // written to its cache.
 type usage struct{ input, read, written, output, thinking int64 }
 
+// event is the members that any of the kinds of events has, as they stand.
+type event struct {
+	kind  string
+	index int64
+	// Raw values.
+	message, content, delta, usage, failure []byte
+}
+
 // event takes in the data of one event, or a whole message. A failure that the
 // server reports in it is returned as *fault.
 func (r *reply) event(data []byte) error {
@@ -64,62 +72,70 @@ func (r *reply) event(data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
 		return nil // some servers keep the line awake with words
 	}
-	s := wire.NewScan(data)
-	var kind string
-	var index int64
-	var message, content, delta, counts, failure []byte
-	s.Open('{')
-	for first := true; s.More('}', &first); {
-		switch string(s.Key()) {
-		case "type":
-			b, _ := s.Text(&r.scratch)
-			kind = string(b)
-		case "index":
-			index, _ = s.Integer()
-		case "message":
-			message = s.Raw()
-		case "content_block":
-			content = s.Raw()
-		case "delta":
-			delta = s.Raw()
-		case "usage":
-			counts = s.Raw()
-		case "error":
-			failure = s.Raw()
-		default:
-			s.Skip()
-		}
-	}
-	if !s.End() {
+	e, ok := r.members(data)
+	switch {
+	case !ok:
 		return provider.ErrMalformed
-	}
-	if len(failure) > 0 && string(failure) != "null" {
+	case len(e.failure) > 0 && string(e.failure) != "null":
 		return readFault(data)
-	}
-	switch kind {
-	case "message":
+	case e.kind == "message":
 		r.message(data)
 		r.ended = true
-	case "message_start":
-		r.message(message)
-	case "content_block_start":
-		r.begin(index, content)
-	case "content_block_delta":
-		r.delta(index, delta)
-	case "content_block_stop":
-		if b := r.find(index); b != nil {
-			b.closed = true
-		}
-	case "message_delta":
-		r.message(delta)
-		r.usage.count(counts)
-	case "message_stop":
-		r.ended = true
+	default:
+		r.take(&e)
 	}
 	if r.size > provider.MaxReply {
 		return provider.ErrHuge
 	}
 	return nil
+}
+
+func (r *reply) members(data []byte) (e event, ok bool) {
+	s := wire.NewScan(data)
+	s.Open('{')
+	for first := true; s.More('}', &first); {
+		switch string(s.Key()) {
+		case "type":
+			b, _ := s.Text(&r.scratch)
+			e.kind = string(b)
+		case "index":
+			e.index, _ = s.Integer()
+		case "message":
+			e.message = s.Raw()
+		case "content_block":
+			e.content = s.Raw()
+		case "delta":
+			e.delta = s.Raw()
+		case "usage":
+			e.usage = s.Raw()
+		case "error":
+			e.failure = s.Raw()
+		default:
+			s.Skip()
+		}
+	}
+	return e, s.End()
+}
+
+// take takes in what a stream tells.
+func (r *reply) take(e *event) {
+	switch e.kind {
+	case "message_start":
+		r.message(e.message)
+	case "content_block_start":
+		r.begin(e.index, e.content)
+	case "content_block_delta":
+		r.delta(e.index, e.delta)
+	case "content_block_stop":
+		if b := r.find(e.index); b != nil {
+			b.closed = true
+		}
+	case "message_delta":
+		r.message(e.delta)
+		r.usage.count(e.usage)
+	case "message_stop":
+		r.ended = true
+	}
 }
 
 // message reads a whole message, the beginning of one, or what is known of it
@@ -379,7 +395,7 @@ func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) bool {
 
 // done is the whole reply.
 func (r *reply) done(target llm.Target) llm.Reply {
-	out := llm.Reply{Target: target, Model: valid(r.model), ID: valid(r.id), Finish: r.reason(), Usage: r.usage.sum()}
+	out := llm.Reply{Target: target, Model: wire.Valid(r.model), ID: wire.Valid(r.id), Finish: r.reason(), Usage: r.usage.sum()}
 	out.Message.Role = llm.Assistant
 	for i, b := range r.blocks {
 		last := out.Finish == llm.FinishLength && i == len(r.blocks)-1
@@ -389,9 +405,6 @@ func (r *reply) done(target llm.Target) llm.Reply {
 	}
 	return out
 }
-
-// valid is s as UTF-8, which is stored.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // part is b as a part of a message, if there is anything in it. last says that
 // the output limit ended the reply in it.
@@ -403,14 +416,14 @@ func (b *block) part(last bool) (llm.Part, bool) {
 	case kindThinking:
 		p := llm.Part{Kind: llm.KindReasoning, Text: text}
 		if len(b.signature) > 0 {
-			p.Opaque = thought{Type: kindThinking, Thinking: text, Signature: valid(string(b.signature))}.opaque()
+			p.Opaque = thought{Type: kindThinking, Thinking: text, Signature: wire.Valid(string(b.signature))}.opaque()
 		}
 		return p, text != "" || p.Opaque != nil
 	case kindRedacted:
 		if len(b.data) == 0 {
 			return llm.Part{}, false
 		}
-		return llm.Part{Kind: llm.KindReasoning, Opaque: thought{Type: kindRedacted, Data: valid(string(b.data))}.opaque()}, true
+		return llm.Part{Kind: llm.KindReasoning, Opaque: thought{Type: kindRedacted, Data: wire.Valid(string(b.data))}.opaque()}, true
 	case kindCall:
 		if text == "" && len(b.input) > len("{}") { // an empty object only says that pieces follow
 			text = string(b.input)
@@ -419,7 +432,7 @@ func (b *block) part(last bool) (llm.Part, bool) {
 		if text == "" && !cut {
 			text = "{}" // a tool without parameters
 		}
-		return llm.Part{Kind: llm.KindCall, Call: &llm.ToolCall{ID: valid(b.id), Name: valid(b.name), Arguments: valid(text), Cut: cut}}, true
+		return llm.Part{Kind: llm.KindCall, Call: &llm.ToolCall{ID: wire.Valid(b.id), Name: wire.Valid(b.name), Arguments: wire.Valid(text), Cut: cut}}, true
 	}
 	return llm.Part{}, false
 }

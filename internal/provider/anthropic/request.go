@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonstring"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -40,7 +39,7 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	if req, err = wire.Fit(req, shows, room); err != nil {
 		return nil, err
 	}
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: names.Names(req.Tools), bare: f.bare, before: -1}
+	e := &encoder{b: make([]byte, 0, wire.SizeOf(req)), shows: shows, names: names.Names(req.Tools), bare: f.bare, before: -1}
 	e.b = append(e.b, `{"stream":true,`...)
 	e.b = append(e.b, settings[1:len(settings)-1]...)
 	barred := e.tools(req)
@@ -61,36 +60,6 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 // of which base64 takes a fourth, and at least 100 images, but holds each to
 // 2000 by 2000 pixels when there are more than 20.
 var room = wire.Room{Count: 20, Bytes: 20 << 20}
-
-// sizeOf estimates the bytes of the body, so that it rarely has to grow.
-func sizeOf(req *llm.Request) int {
-	n := 768 + len(req.Static) + len(req.Session)
-	for _, t := range req.Tools {
-		n += 64 + len(t.Name) + len(t.Description) + len(t.Parameters)
-	}
-	for _, msg := range req.Messages {
-		n += partsSize(msg.Parts)
-	}
-	return n + n/8
-}
-
-func partsSize(parts []llm.Part) int {
-	n := 64
-	for _, p := range parts {
-		n += 32 + len(p.Text)
-		switch {
-		case p.Call != nil:
-			n += 64 + len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments)
-		case p.Result != nil:
-			n += 64 + len(p.Result.CallID) + partsSize(p.Result.Content)
-		case p.Media != nil:
-			n += 128 + base64.StdEncoding.EncodedLen(len(p.Media.Data))
-		case p.Opaque != nil:
-			n += len(p.Opaque.Data)
-		}
-	}
-	return n
-}
 
 type encoder struct {
 	b     []byte
@@ -138,17 +107,17 @@ func (e *encoder) tools(req *llm.Request) (barred bool) {
 // system writes the static prompt and what holds for the session as blocks of
 // their own, so that sessions share what is cached of the former.
 func (e *encoder) system(static, session string) {
-	if blank(static) && blank(session) {
+	if wire.Blank(static) && wire.Blank(session) {
 		return
 	}
 	e.b = append(e.b, `,"system":[`...)
-	if !blank(static) {
+	if !wire.Blank(static) {
 		e.b = append(e.b, `{"type":"text","text":`...)
 		e.b = append(jsonstring.Append(e.b, static), cacheMark...)
 		e.b = append(e.b, '}')
 	}
-	if !blank(session) {
-		if !blank(static) {
+	if !wire.Blank(session) {
+		if !wire.Blank(static) {
 			e.b = append(e.b, ',')
 		}
 		e.b = append(e.b, `{"type":"text","text":`...)
@@ -156,8 +125,6 @@ func (e *encoder) system(static, session string) {
 	}
 	e.b = append(e.b, ']')
 }
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // block opens a block in a message of role, which goes on when the one before
 // has the same: roles alternate.
@@ -233,7 +200,7 @@ func (e *encoder) message(all []llm.Message, i int) {
 // text in one block.
 func (e *encoder) user(parts []llm.Part) {
 	e.blocks(parts)
-	if words := wire.UserText(parts, e.shows); !blank(words) {
+	if words := wire.UserText(parts, e.shows); !wire.Blank(words) {
 		e.text(llm.User, words)
 	}
 }
@@ -274,7 +241,7 @@ func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
 	for _, p := range said(msg.Parts) {
 		switch p.Kind {
 		case llm.KindText:
-			if !blank(p.Text) {
+			if !wire.Blank(p.Text) {
 				e.text(llm.Assistant, p.Text)
 			}
 		case llm.KindMedia:
@@ -316,7 +283,7 @@ func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
 func said(parts []llm.Part) []llm.Part {
 	for i := len(parts) - 1; i >= 0; i-- {
 		p := parts[i]
-		if p.Kind == llm.KindText && !blank(p.Text) || p.Kind == llm.KindCall && p.Call != nil || p.Kind == llm.KindMedia && p.Media != nil {
+		if p.Kind == llm.KindText && !wire.Blank(p.Text) || p.Kind == llm.KindCall && p.Call != nil || p.Kind == llm.KindMedia && p.Media != nil {
 			return parts[:i+1]
 		}
 	}

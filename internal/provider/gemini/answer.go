@@ -73,7 +73,7 @@ func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) error {
 
 // whole is the whole reply.
 func (r *reply) whole(t llm.Target) llm.Reply {
-	out := llm.Reply{Target: t, Model: valid(r.model), ID: valid(r.id), Finish: r.finish(), Usage: r.usage.sum()}
+	out := llm.Reply{Target: t, Model: wire.Valid(r.model), ID: wire.Valid(r.id), Finish: r.finish(), Usage: r.usage.sum()}
 	out.Message.Role = llm.Assistant
 	for i, b := range r.blocks {
 		last := out.Finish == llm.FinishLength && i == len(r.blocks)-1
@@ -82,21 +82,18 @@ func (r *reply) whole(t llm.Target) llm.Reply {
 	return out
 }
 
-// valid is s as UTF-8, which is stored.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
 // part is b as a part of a message. last says that the output limit ended the
 // reply in it.
 func (b *block) part(last bool) llm.Part {
 	p := llm.Part{Kind: b.kind, Text: b.text.String(), Media: b.media}
-	p.Opaque = kept{id: valid(b.id), signature: valid(b.signature)}.opaque()
+	p.Opaque = kept{id: wire.Valid(b.id), signature: wire.Valid(b.signature)}.opaque()
 	if b.kind == llm.KindCall {
 		args := unquoted(b.args)
 		cut := wire.Truncated(args, last)
 		if args == "" && !cut {
 			args = "{}" // a tool without parameters
 		}
-		p.Call = &llm.ToolCall{ID: valid(b.id), Name: valid(b.name), Arguments: valid(args), Cut: cut}
+		p.Call = &llm.ToolCall{ID: wire.Valid(b.id), Name: wire.Valid(b.name), Arguments: wire.Valid(args), Cut: cut}
 	}
 	return p
 }

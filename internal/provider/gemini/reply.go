@@ -21,18 +21,16 @@ const whose = "Gemini's"
 
 // read yields the events of an answer.
 func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(llm.Event, error) bool) error {
-	in := wire.NewEvents(resp.Body, watch.Heard)
+	in, c, err := watch.Open(resp.Body)
+	if err != nil {
+		return err
+	}
 	r := &reply{}
-	c, ok := in.First()
 	switch {
-	case !ok && in.Err() != nil && !errors.Is(in.Err(), io.EOF):
-		return in.Err()
-	case !ok:
-		return provider.ErrDead
 	case c == '{' || c == '[':
 		return readWhole(in, t, yield)
 	case c == '<' || !in.IsStream(resp.Header.Get("Content-Type")):
-		return readForeign(in)
+		return provider.ReadForeign(in, whose)
 	}
 	for !r.ended {
 		data, err := in.Next()
@@ -92,15 +90,6 @@ func readWhole(in *wire.Events, t llm.Target, yield func(llm.Event, error) bool)
 		return &provider.Foreign{Vendor: whose, Body: body}
 	}
 	return r.end(t, yield)
-}
-
-// readForeign says what came in place of an answer.
-func readForeign(in *wire.Events) error {
-	body, err := in.Rest()
-	if err != nil {
-		return err
-	}
-	return &provider.Foreign{Vendor: whose, Body: body}
 }
 
 // reply puts a streamed answer together. Each chunk has parts of the answer as

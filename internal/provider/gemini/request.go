@@ -3,7 +3,6 @@ package gemini
 import (
 	"encoding/base64"
 	"encoding/json"
-	"strings"
 
 	"google.golang.org/genai"
 
@@ -37,7 +36,7 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: names.Names(req.Tools), form: f}
+	e := &encoder{b: make([]byte, 0, wire.SizeOf(req)), shows: shows, names: names.Names(req.Tools), form: f}
 	e.b = append(e.b, '{')
 	if c := f.settings(); c != nil {
 		e.sdk(`"generationConfig":`, c)
@@ -50,7 +49,7 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	e.b = append(e.b, `"contents":[`...)
 	if f.spoken {
 		for _, text := range []string{req.Static, req.Session} {
-			if !blank(text) {
+			if !wire.Blank(text) {
 				e.text(roleUser, text)
 			}
 		}
@@ -79,37 +78,6 @@ func shows(t llm.Target) wire.Shown {
 // have 20 MB, of which base64 takes a fourth.
 // https://ai.google.dev/gemini-api/docs/image-understanding
 var room = wire.Room{Bytes: 14 << 20}
-
-// sizeOf estimates the bytes of the body, so that it rarely has to grow.
-func sizeOf(req *llm.Request) int {
-	n := 768 + len(req.Static) + len(req.Session)
-	for _, t := range req.Tools {
-		n += 64 + len(t.Name) + len(t.Description) + len(t.Parameters)
-	}
-	for _, msg := range req.Messages {
-		n += partsSize(msg.Parts)
-	}
-	return n + n/8
-}
-
-func partsSize(parts []llm.Part) int {
-	n := 64
-	for _, p := range parts {
-		n += 32 + len(p.Text)
-		switch {
-		case p.Call != nil:
-			n += 64 + len(p.Call.Name) + len(p.Call.Arguments)
-		case p.Result != nil:
-			n += 64 + len(p.Result.Name) + partsSize(p.Result.Content)
-		case p.Media != nil:
-			n += 128 + base64.StdEncoding.EncodedLen(len(p.Media.Data))
-		}
-		if p.Opaque != nil {
-			n += len(p.Opaque.Data)
-		}
-	}
-	return n
-}
 
 type encoder struct {
 	b     []byte
@@ -160,12 +128,12 @@ func (e *encoder) tools(tools []llm.ToolSpec) {
 // system writes the static prompt and what holds for the session as parts of
 // their own.
 func (e *encoder) system(static, session string) {
-	if blank(static) && blank(session) {
+	if wire.Blank(static) && wire.Blank(session) {
 		return
 	}
 	e.b = append(e.b, `"systemInstruction":{"parts":[`...)
 	for _, text := range []string{static, session} {
-		if !blank(text) {
+		if !wire.Blank(text) {
 			e.b = jsonstring.Append(append(e.b, `{"text":`...), text)
 			e.b = append(e.b, `},`...)
 		}
@@ -173,8 +141,6 @@ func (e *encoder) system(static, session string) {
 	e.b[len(e.b)-1] = ']'
 	e.b = append(e.b, `},`...)
 }
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // part opens a part of a content of role, which goes on when the one before has
 // the same: roles alternate.
@@ -233,7 +199,7 @@ func (e *encoder) message(all []llm.Message, i int) {
 // in one part.
 func (e *encoder) user(parts []llm.Part) {
 	e.pictures(parts)
-	if words := wire.UserText(parts, e.shows); !blank(words) {
+	if words := wire.UserText(parts, e.shows); !wire.Blank(words) {
 		e.text(roleUser, words)
 	}
 }
@@ -255,7 +221,8 @@ type call struct {
 }
 
 // assistant writes a reply and, when it has calls, exactly one result for each
-// of them, all in one content behind it.
+// of them, all in one content behind it. Images that another vendor's model
+// made are shown by a person.
 func (e *encoder) assistant(parts, results []llm.Part) {
 	if !e.says(parts) {
 		return
@@ -267,52 +234,58 @@ func (e *encoder) assistant(parts, results []llm.Part) {
 		if e.form.bare {
 			k.signature = ""
 		}
-		switch p.Kind {
-		case llm.KindText:
-			if k.signature != "" || !blank(p.Text) {
-				e.part(roleModel)
-				e.b = jsonstring.Append(append(e.b, `"text":`...), p.Text)
-				e.close(k.signature)
-			}
-		case llm.KindReasoning:
-			if k.signature != "" {
-				e.part(roleModel)
-				e.b = jsonstring.Append(append(e.b, `"text":`...), p.Text)
-				e.b = append(e.b, `,"thought":true`...)
-				e.close(k.signature)
-			}
-		case llm.KindMedia:
-			switch {
-			case p.Media == nil:
-			case k.signature != "" && e.shows(p.Media):
-				e.part(roleModel)
-				e.media(p.Media)
-				e.close(k.signature)
-			default: // not signed: of another vendor, or of an older model
-				e.text(roleModel, wire.MadeNote(p.Media))
-				made = append(made, p)
-			}
-		case llm.KindCall:
-			if p.Call != nil {
-				c := call{id: e.id(k.id), name: p.Call.Name, result: wire.ResultOf(results, p.Call.ID, len(calls))}
-				calls = append(calls, c)
-				e.call(c, p.Call.Arguments, k.signature)
-			}
+		switch {
+		case p.Kind == llm.KindCall && p.Call != nil:
+			c := call{id: e.id(k.id), name: p.Call.Name, result: wire.ResultOf(results, p.Call.ID, len(calls))}
+			calls = append(calls, c)
+			e.call(c, p.Call.Arguments, k.signature)
+		case p.Kind == llm.KindMedia && p.Media != nil && (k.signature == "" || !e.shows(p.Media)):
+			e.text(roleModel, wire.MadeNote(p.Media))
+			made = append(made, p)
+		default:
+			e.said(p, k.signature)
 		}
 	}
-	for _, c := range calls {
-		e.result(c)
-	}
-	if !e.form.pictures {
-		for _, c := range calls {
-			if c.result != nil {
-				e.pictures(c.result.Content)
-			}
-		}
-	}
+	e.results(calls)
 	if made = wire.Made(made, e.shows); len(made) > 0 {
 		e.text(roleUser, wire.MadeBefore)
 		e.pictures(made)
+	}
+}
+
+// said writes what a reply says in a part, with its signature: thoughts and
+// images only go back with one.
+func (e *encoder) said(p llm.Part, signature string) {
+	switch {
+	case p.Kind == llm.KindText && (signature != "" || !wire.Blank(p.Text)):
+		e.part(roleModel)
+		e.b = jsonstring.Append(append(e.b, `"text":`...), p.Text)
+	case p.Kind == llm.KindReasoning && signature != "":
+		e.part(roleModel)
+		e.b = jsonstring.Append(append(e.b, `"text":`...), p.Text)
+		e.b = append(e.b, `,"thought":true`...)
+	case p.Kind == llm.KindMedia && p.Media != nil:
+		e.part(roleModel)
+		e.media(p.Media)
+	default:
+		return
+	}
+	e.close(signature)
+}
+
+// results writes the results of calls, and behind them their images where the
+// model doesn't take them within.
+func (e *encoder) results(calls []call) {
+	for _, c := range calls {
+		e.result(c)
+	}
+	if e.form.pictures {
+		return
+	}
+	for _, c := range calls {
+		if c.result != nil {
+			e.pictures(c.result.Content)
+		}
 	}
 }
 
@@ -321,7 +294,7 @@ func (e *encoder) assistant(parts, results []llm.Part) {
 func (e *encoder) says(parts []llm.Part) bool {
 	for _, p := range parts {
 		switch {
-		case p.Kind == llm.KindText && !blank(p.Text), p.Kind == llm.KindCall && p.Call != nil,
+		case p.Kind == llm.KindText && !wire.Blank(p.Text), p.Kind == llm.KindCall && p.Call != nil,
 			p.Kind == llm.KindMedia && p.Media != nil:
 			return true
 		}

@@ -139,15 +139,13 @@ const whose = "Ollama's"
 // read yields the events of an answer. The error is provider.ErrLeft when the
 // consumer left.
 func read(resp *http.Response, watch *provider.Watch, t llm.Target, yield func(llm.Event, error) bool) error {
-	in := wire.NewEvents(resp.Body, watch.Heard)
-	c, ok := in.First()
+	in, c, err := watch.Open(resp.Body)
+	if err != nil {
+		return err
+	}
 	switch {
-	case !ok && in.Err() != nil && !errors.Is(in.Err(), io.EOF):
-		return in.Err()
-	case !ok:
-		return provider.ErrDead
 	case c != '{':
-		return readForeign(in)
+		return provider.ReadForeign(in, whose)
 	}
 	r := &reply{}
 	for !r.ended {
@@ -196,15 +194,6 @@ func readDocument(in *wire.Events, r *reply) error {
 		return provider.ErrDead
 	}
 	return nil
-}
-
-// readForeign says what came in place of an answer.
-func readForeign(in *wire.Events) error {
-	body, err := in.Rest()
-	if err != nil {
-		return err
-	}
-	return &provider.Foreign{Vendor: whose, Body: body}
 }
 
 // maxFacts bounds what is read of an answer that is about models, in bytes.

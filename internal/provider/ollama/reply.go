@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/llm/wire"
@@ -161,7 +160,7 @@ func (r *reply) toolCall(s *wire.Scan) {
 		return
 	}
 	r.size += provider.PartSize + len(id) + len(name) + len(arguments)
-	c := &llm.ToolCall{ID: valid(id), Name: valid(bytes.TrimSpace(name)), Arguments: valid(arguments)}
+	c := &llm.ToolCall{ID: wire.Valid(string(id)), Name: wire.Valid(string(bytes.TrimSpace(name))), Arguments: wire.Valid(string(arguments))}
 	if c.Arguments == "" {
 		c.Arguments = "{}" // a tool without parameters
 	}
@@ -182,9 +181,6 @@ func (r *reply) args(s *wire.Scan) []byte {
 	}
 	return s.Raw()
 }
-
-// valid is b as UTF-8, which is stored.
-func valid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 // tell yields what the last line brought and reports whether the consumer
 // stays.
@@ -223,7 +219,7 @@ func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) bool {
 
 // done is the whole reply.
 func (r *reply) done(target llm.Target) llm.Reply {
-	out := llm.Reply{Target: target, Model: valid([]byte(r.model)), Usage: r.usage, Finish: r.reason()}
+	out := llm.Reply{Target: target, Model: wire.Valid(r.model), Usage: r.usage, Finish: r.reason()}
 	out.Message.Role = llm.Assistant
 	if t := r.thinking.String(); t != "" {
 		out.Message.Parts = append(out.Message.Parts, thought(t))

@@ -34,7 +34,7 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	if req, err = wire.Fit(req, shows, wire.Room{}); err != nil {
 		return nil, err
 	}
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: names.Names(req.Tools)}
+	e := &encoder{b: make([]byte, 0, wire.SizeOf(req)), shows: shows, names: names.Names(req.Tools)}
 	e.b = append(e.b, settings[:len(settings)-1]...)
 	e.tools(req.Tools)
 	e.b = append(e.b, `,"messages":[`...)
@@ -50,34 +50,6 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 func shows(on bool) wire.Shown {
 	images := wire.Pictures(on)
 	return func(m *llm.Media) bool { return images(m) && m.MIME != "image/gif" }
-}
-
-// sizeOf estimates the bytes of the body, so that it rarely has to grow.
-func sizeOf(req *llm.Request) int {
-	n := 512 + len(req.Static) + len(req.Session)
-	for _, t := range req.Tools {
-		n += 96 + len(t.Name) + len(t.Description) + len(t.Parameters)
-	}
-	for _, msg := range req.Messages {
-		n += partsSize(msg.Parts)
-	}
-	return n + n/8
-}
-
-func partsSize(parts []llm.Part) int {
-	n := 64
-	for _, p := range parts {
-		n += len(p.Text)
-		switch {
-		case p.Call != nil:
-			n += 96 + len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments)
-		case p.Result != nil:
-			n += len(p.Result.CallID) + len(p.Result.Name) + partsSize(p.Result.Content)
-		case p.Media != nil:
-			n += 8 + base64.StdEncoding.EncodedLen(len(p.Media.Data))
-		}
-	}
-	return n
 }
 
 type encoder struct {
@@ -130,15 +102,13 @@ func (e *encoder) plain(role, content string) {
 // system writes one message: the prompts of many models have room for one.
 func (e *encoder) system(static, session string) {
 	switch {
-	case blank(static) && blank(session):
-	case blank(static) || blank(session):
+	case wire.Blank(static) && wire.Blank(session):
+	case wire.Blank(static) || wire.Blank(session):
 		e.plain("system", static+session)
 	default:
 		e.plain("system", static+"\n\n"+session)
 	}
 }
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 func (e *encoder) message(all []llm.Message, i int) {
 	msg := all[i]
@@ -175,7 +145,7 @@ func (e *encoder) user(words string, parts []llm.Part) {
 	switch {
 	case pictures > 0:
 		e.b = append(e.b, `]}`...)
-	case !blank(words):
+	case !wire.Blank(words):
 		e.plain("user", words)
 	}
 }
@@ -209,7 +179,7 @@ func (e *encoder) assistant(msg llm.Message, at int, results []llm.Part) {
 	case calls > 0:
 		e.b = append(e.b, `]}`...)
 		e.results(msg, results)
-	case !blank(words): // an empty reply tells a model nothing
+	case !wire.Blank(words): // an empty reply tells a model nothing
 		e.plain("assistant", words)
 	}
 	if made := wire.Made(msg.Parts, e.shows); len(made) > 0 {

@@ -322,7 +322,7 @@ func (r *reply) done(target llm.Target) llm.Reply {
 	r.thoughts.Flush(&r.reasoning, &r.content)
 	r.content.Flush()
 	r.reasoning.Flush()
-	out := llm.Reply{Target: target, Model: valid(r.model), ID: valid(r.id), Usage: r.usage, Finish: r.reason()}
+	out := llm.Reply{Target: target, Model: wire.Valid(r.model), ID: wire.Valid(r.id), Usage: r.usage, Finish: r.reason()}
 	if p := r.thought(); p.Text != "" || p.Opaque != nil {
 		out.Message.Parts = append(out.Message.Parts, p)
 	}
@@ -332,7 +332,7 @@ func (r *reply) done(target llm.Target) llm.Reply {
 	out.Message.Parts = append(out.Message.Parts, r.images...)
 	for i, c := range r.calls {
 		c.args.Flush()
-		tc := &llm.ToolCall{ID: valid(c.id), Name: valid(c.name), Arguments: c.args.String()}
+		tc := &llm.ToolCall{ID: wire.Valid(c.id), Name: wire.Valid(c.name), Arguments: c.args.String()}
 		tc.Cut = c.cut(out.Finish == llm.FinishLength && i == len(r.calls)-1)
 		out.Message.Parts = append(out.Message.Parts, llm.Part{Kind: llm.KindCall, Call: tc, Opaque: r.opaque(c.extra)})
 	}
@@ -349,9 +349,6 @@ func (r *reply) thought() llm.Part {
 	}
 	return p
 }
-
-// valid is s as UTF-8, which is stored.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // cut reports whether the reply ended inside the arguments of c. last says
 // that the output limit ended the reply and c is the last of its calls.

@@ -178,17 +178,15 @@ const whose = "OpenAI's"
 // read yields the events of an answer. The error is provider.ErrLeft when the
 // consumer left.
 func read(resp *http.Response, watch *provider.Watch, t llm.Target, vendor string, yield func(llm.Event, error) bool) error {
-	in := wire.NewEvents(resp.Body, watch.Heard)
-	c, ok := in.First()
+	in, c, err := watch.Open(resp.Body)
+	if err != nil {
+		return err
+	}
 	switch {
-	case !ok && in.Err() != nil && !errors.Is(in.Err(), io.EOF):
-		return in.Err()
-	case !ok:
-		return provider.ErrDead
 	case c == '{' || c == '[':
 		return readDocument(in, t, vendor, yield)
 	case c == '<' || !in.IsStream(resp.Header.Get("Content-Type")):
-		return readForeign(in)
+		return provider.ReadForeign(in, whose)
 	}
 	r := &reply{vendor: vendor}
 	for {
@@ -284,15 +282,6 @@ func readDocument(in *wire.Events, t llm.Target, vendor string, yield func(llm.E
 	return nil
 }
 
-// readForeign says what came in place of an answer.
-func readForeign(in *wire.Events) error {
-	body, err := in.Rest()
-	if err != nil {
-		return err
-	}
-	return &provider.Foreign{Vendor: whose, Body: body}
-}
-
 // tell yields what the last piece brought and reports whether the consumer
 // stays.
 func (r *reply) tell(yield func(llm.Event, error) bool) bool {
@@ -349,7 +338,7 @@ func (m *Model) List(ctx context.Context) ([]string, error) {
 	var listing provider.Listing
 	page, err := m.client.Models.List(ctx, option.WithResponseInto(&resp), option.WithMiddleware(listing.Short))
 	if err != nil {
-		return nil, m.listFailure(ctx, resp, listing.Start, err)
+		return nil, listing.Failure(ctx, resp, err, whose, listFault, m.secrets...)
 	}
 	names := make([]string, 0, len(page.Data))
 	for _, d := range page.Data {
@@ -358,16 +347,6 @@ func (m *Model) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// listFailure is why there is no list: resp is the answer, nil when none came,
-// and start the beginning of its body.
-func (m *Model) listFailure(ctx context.Context, resp *http.Response, start []byte, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case resp == nil:
-		return provider.Unreachable(err, m.secrets...)
-	case resp.StatusCode >= 400:
-		return answerFault(resp, provider.ErrorText(resp)).Failure(m.secrets...)
-	}
-	return provider.Failure(&provider.Foreign{Vendor: whose, Body: start}, m.secrets...)
+func listFault(resp *http.Response) provider.Fault {
+	return answerFault(resp, provider.ErrorText(resp))
 }

@@ -43,7 +43,7 @@ func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
 		return nil, err
 	}
 	e := &encoder{
-		b: make([]byte, 0, sizeOf(req)), shows: shows, names: d.names().Names(req.Tools),
+		b: make([]byte, 0, wire.SizeOf(req)), shows: shows, names: d.names().Names(req.Tools),
 		dialect: d, echoes: d.echoes(req),
 	}
 	e.b = append(e.b, `{"stream":true`...)
@@ -133,34 +133,6 @@ func settings(req *llm.Request, d dialect) ([]byte, error) {
 		p.SetExtraFields(map[string]any{"thinking": map[string]string{"type": "disabled"}})
 	}
 	return p.MarshalJSON()
-}
-
-// sizeOf estimates the bytes of the body, so that it rarely has to grow.
-func sizeOf(req *llm.Request) int {
-	n := 512 + len(req.Static) + len(req.Session)
-	for _, t := range req.Tools {
-		n += 96 + len(t.Name) + len(t.Description) + len(t.Parameters)
-	}
-	for _, msg := range req.Messages {
-		n += partsSize(msg.Parts)
-	}
-	return n + n/8
-}
-
-func partsSize(parts []llm.Part) int {
-	n := 64
-	for _, p := range parts {
-		n += len(p.Text)
-		switch {
-		case p.Call != nil:
-			n += 96 + len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments)
-		case p.Result != nil:
-			n += len(p.Result.CallID) + partsSize(p.Result.Content)
-		case p.Media != nil:
-			n += 128 + base64.StdEncoding.EncodedLen(len(p.Media.Data))
-		}
-	}
-	return n
 }
 
 type encoder struct {

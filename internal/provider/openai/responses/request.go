@@ -73,7 +73,7 @@ func Encode(req *llm.Request, f Form, settings []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), shows: shows, names: f.Names.Names(req.Tools), form: f}
+	e := &encoder{b: make([]byte, 0, wire.SizeOf(req)), shows: shows, names: f.Names.Names(req.Tools), form: f}
 	e.b = append(e.b, `{"stream":true,`...)
 	e.b = append(e.b, settings[1:len(settings)-1]...)
 	if len(req.Tools) > 0 {
@@ -110,37 +110,6 @@ func joined(static, session string) string {
 
 // room is what goes along of images and files, as in Chat Completions.
 var room = wire.Room{Count: 50, Bytes: 30 << 20}
-
-// sizeOf estimates the bytes of the body, so that it rarely has to grow.
-func sizeOf(req *llm.Request) int {
-	n := 512 + len(req.Static) + len(req.Session)
-	for _, t := range req.Tools {
-		n += 96 + len(t.Name) + len(t.Description) + len(t.Parameters)
-	}
-	for _, msg := range req.Messages {
-		n += partsSize(msg.Parts)
-	}
-	return n + n/8
-}
-
-func partsSize(parts []llm.Part) int {
-	n := 64
-	for _, p := range parts {
-		n += 48 + len(p.Text)
-		if p.Opaque != nil {
-			n += len(p.Opaque.Data)
-		}
-		switch {
-		case p.Call != nil:
-			n += 96 + len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments)
-		case p.Result != nil:
-			n += 64 + len(p.Result.CallID) + partsSize(p.Result.Content)
-		case p.Media != nil:
-			n += 128 + base64.StdEncoding.EncodedLen(len(p.Media.Data))
-		}
-	}
-	return n
-}
 
 type encoder struct {
 	b        []byte

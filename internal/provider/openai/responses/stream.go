@@ -27,21 +27,15 @@ type Reader struct {
 // Read yields the events of an answer. The error is provider.ErrLeft when the
 // consumer left.
 func (o Reader) Read(resp *http.Response, watch *provider.Watch, yield func(llm.Event, error) bool) error {
-	in := wire.NewEvents(resp.Body, watch.Heard)
-	c, ok := in.First()
+	in, c, err := watch.Open(resp.Body)
+	if err != nil {
+		return err
+	}
 	switch {
-	case !ok && in.Err() != nil && !errors.Is(in.Err(), io.EOF):
-		return in.Err()
-	case !ok:
-		return provider.ErrDead
 	case c == '{':
 		return o.document(in, yield)
 	case c == '[' || c == '<' || !in.IsStream(resp.Header.Get("Content-Type")):
-		body, err := in.Rest()
-		if err != nil {
-			return err
-		}
-		return &provider.Foreign{Vendor: whose, Body: body}
+		return provider.ReadForeign(in, whose)
 	}
 	r := &reply{Reader: o}
 	for !r.ended {
