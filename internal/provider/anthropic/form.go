@@ -97,15 +97,16 @@ func thinkingOf(want string, known provider.Model, learned refusals) string {
 	if t == nil {
 		t = &provider.Thinking{Off: thinkDisabled}
 	}
+	adaptive := learned&refusedAdaptive == 0
+	budget := learned&refusedBudget == 0
 	switch {
 	case learned&refusedThinking != 0, want == "" && !t.Default:
 		return ""
 	case want == "off":
 		return thinkingOff(t, known, learned)
-	case t.Budget && learned&refusedBudget == 0, learned&refusedAdaptive != 0:
-		if learned&refusedAdaptive != 0 && learned&refusedBudget != 0 {
-			return ""
-		}
+	case !adaptive && !budget:
+		return "" // it is left to the model, which takes neither
+	case budget && (t.Budget || !adaptive):
 		return thinkEnabled
 	}
 	return thinkAdaptive
