@@ -256,7 +256,6 @@ var goclaw = policy{
 	large: map[string]string{
 		"internal/config":             "the settings, a type for each group of keys, so that one tree shows them all",
 		"internal/agent/session":      "what the stores keep of a conversation and what is asked of it, in one vocabulary",
-		"internal/agent/budget":       "limits, the ledger and the reports on it, with the words in which people are told of them",
 		"internal/agent":              "the loop's interfaces, what passes between them, and the events that every front end reads",
 		"internal/llm":                "a vocabulary: the types that every provider translates, together so that they are read together",
 		"internal/llm/wire":           "what five wires have in common, each name in place of five copies of it",
