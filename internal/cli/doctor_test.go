@@ -245,17 +245,23 @@ func TestDoctorTriesTools(t *testing.T) {
 		"its window is unknown too": {fakellm.Calls(fakellm.Use("look_up", `{"word":"ok"}`)), "", []string{"ok: for agent main: takes tools" + unpriced + " | " + price, window}},
 		"it thinks until the end":   {fakellm.Answer{Finish: "length"}, "context_window: 8000", []string{"ok: for agent main: 8000 tokens, takes tools" + unpriced + " | " + price}},
 		"vLLM without them": {fakellm.Fail(400, vllm), "context_window: 8000", []string{
-			`warning: it takes no tools: agents can only talk with it: "auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set | start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model`}},
+			`warning: it takes no tools: agents can only talk with it: "auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set | start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model`,
+		}},
 		"llama.cpp without them": {fakellm.Fail(500, `{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}`), "context_window: 8000", []string{
-			"warning: it takes no tools: agents can only talk with it: tools param requires --jinja flag | start llama.cpp's server with --jinja"}},
+			"warning: it takes no tools: agents can only talk with it: tools param requires --jinja flag | start llama.cpp's server with --jinja",
+		}},
 		"a model without them": {fakellm.Fail(404, `{"error":{"message":"No endpoints found that support tool use.","code":404}}`), "context_window: 8000", []string{
-			"warning: it takes no tools: agents can only talk with it: No endpoints found that support tool use. | name a model that takes tools in agent main"}},
+			"warning: it takes no tools: agents can only talk with it: No endpoints found that support tool use. | name a model that takes tools in agent main",
+		}},
 		"the key is wrong": {fakellm.Fail(401, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`), "context_window: 8000", []string{
-			"fault: whether it takes tools is not known: p: Incorrect API key (HTTP 401); the key is from nowhere: it is sent none | put a key that is valid there into ai.providers.p.api_key"}},
+			"fault: whether it takes tools is not known: p: Incorrect API key (HTTP 401); the key is from nowhere: it is sent none | put a key that is valid there into ai.providers.p.api_key",
+		}},
 		"it is down": {fakellm.Fail(503, "down"), "context_window: 8000", []string{
-			"warning: whether it takes tools is not known: p: down (HTTP 503) | the trouble is there: try again later, and name another provider in ai.fallback"}},
+			"warning: whether it takes tools is not known: p: down (HTTP 503) | the trouble is there: try again later, and name another provider in ai.fallback",
+		}},
 		"the configuration says it": {fakellm.Answer{}, "context_window: 8000, tools: false", []string{
-			"warning: it takes no tools: agents can only talk with it | name a model that takes tools in agent main"}},
+			"warning: it takes no tools: agents can only talk with it | name a model that takes tools in agent main",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -134,8 +134,10 @@ func TestAddressesWithAQuery(t *testing.T) {
 	t.Parallel()
 	all := map[string]Vendor{"openai": {Open: openSilent}, "ollama": {Open: openSilent}, "gemini": {Open: openSilent}, "anthropic": {Open: openSilent}}
 	s := New(Options{Vendors: all, Providers: []Settings{
-		{Name: "openai", BaseURL: "http://box?v=1"}, {Name: "ollama", BaseURL: "http://box?v=1"},
-		{Name: "gemini", BaseURL: "http://box/?v=1"}, {Name: "claude", BaseURL: "http://box/v1?v=1"},
+		{Name: "openai", BaseURL: "http://box?v=1"},
+		{Name: "ollama", BaseURL: "http://box?v=1"},
+		{Name: "gemini", BaseURL: "http://box/?v=1"},
+		{Name: "claude", BaseURL: "http://box/v1?v=1"},
 	}})
 	if err := s.Problem("openai"); err != nil {
 		t.Error(err)

@@ -39,7 +39,8 @@ func (b *book) enter(run string, at time.Time, tokens int64) {
 // plain is a brake that has nothing to say.
 type plain struct{}
 
-func (plain) Before(context.Context, int, *agent.Round) agent.Directive             { return agent.Directive{} }
+func (plain) Before(context.Context, int, *agent.Round) agent.Directive { return agent.Directive{} }
+
 func (plain) Request(context.Context, *llm.Request, int) (notice string, err error) { return "", nil }
 func (plain) Spent(*agent.Spent)                                                    {}
 

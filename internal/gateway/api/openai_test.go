@@ -187,8 +187,13 @@ func TestAStreamThatCantGoOnSaysSo(t *testing.T) {
 	// A model that begins anew is asked before it is known that it says something
 	// else, and another one may be.
 	moved := []agent.Event{
-		{Type: agent.ModelStarted}, {Type: agent.TokenChunk, Text: "Beg"}, {Type: agent.Notice, Kind: "failover"},
-		{Type: agent.ModelStarted}, {Type: agent.Retracted}, {Type: agent.TokenChunk, Text: "It is 42."}, story()[len(story())-1],
+		{Type: agent.ModelStarted},
+		{Type: agent.TokenChunk, Text: "Beg"},
+		{Type: agent.Notice, Kind: "failover"},
+		{Type: agent.ModelStarted},
+		{Type: agent.Retracted},
+		{Type: agent.TokenChunk, Text: "It is 42."},
+		story()[len(story())-1],
 	}
 	if _, tail := streamed(t, moved, false); !strings.Contains(tail, "began anew") {
 		t.Errorf("the stream ends with %s", tail)
