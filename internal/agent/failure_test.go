@@ -2,8 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
