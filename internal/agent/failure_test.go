@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
 )
