@@ -31,7 +31,7 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}
 	shows := shows(req.Target.Images)
-	if req, err = wire.Fit(req, shows, wire.Room{}); err != nil {
+	if req, err = wire.Fit(req, shows, room); err != nil {
 		return nil, err
 	}
 	e := &encoder{b: make([]byte, 0, wire.SizeOf(req)), shows: shows, names: names.Names(req.Tools)}
@@ -44,6 +44,10 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	}
 	return append(e.b, ']', '}'), nil
 }
+
+// room is what goes along of images. Ollama documents no limit; the windows of
+// models that run at home hold no more, and each request sends them again.
+var room = wire.Room{Bytes: 20 << 20}
 
 // shows tells which media go along, to models that take images: those that the
 // server can decode.
