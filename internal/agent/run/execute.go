@@ -44,6 +44,10 @@ func (r *Runner) execute(l *lane, run *Run) {
 		r.tellBroken(run)
 		return
 	}
+	if run.ctx.Err() != nil { // while it waited for all that
+		r.leave(run)
+		return
+	}
 	r.loop(l, run)
 }
 

@@ -50,6 +50,9 @@ const busyPause = 20 * time.Millisecond
 // Waiting ends with ctx; once begun, a transaction does not. f must not wait
 // for anything, and must not use the pool.
 func (p *pool) do(ctx context.Context, f func(*tx) error) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // also when there is room: nothing begins any more
+	}
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
