@@ -62,6 +62,9 @@ func (q *question) put() (llm.Reply, error) {
 	reply, err := q.stream(q.round, q.build)
 	if q.tooLong(q.round, err) && !q.shorter {
 		q.shorter = true
+		if n := len(q.round.Attempts); n > 0 {
+			q.round.Attempts[n-1].Next = llm.Retry // what is told of it is a notice of its own
+		}
 		q.refused, q.least, q.announced = err, q.round.Request.Dropped+1, ""
 		reply, err = q.stream(q.round, q.build)
 		q.tooLong(q.round, err)

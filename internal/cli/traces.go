@@ -220,6 +220,10 @@ func writeTrace(b *strings.Builder, t trace) {
 	}
 }
 
+// askedLess stands in the notice of an attempt before what the next one leaves
+// out.
+const askedLess = "; asking again without "
+
 // attempted is a model call that failed, and what was done about it.
 func attempted(x llm.Attempt) string {
 	text := fmt.Sprintf("%s failed after %s: %s: %s", x.Target, taken(x.Ended.Sub(x.Started)), x.Class, x.Message)
@@ -230,6 +234,8 @@ func attempted(x llm.Attempt) string {
 		text += fmt.Sprintf(" (HTTP %d)", x.Status)
 	}
 	switch {
+	case strings.Contains(x.Told, askedLess):
+		text += ", asked again without " + strings.TrimRight(x.Told[strings.Index(x.Told, askedLess)+len(askedLess):], ".")
 	case x.Next == llm.Retry && x.Wait > 0:
 		text += ", asked again after " + taken(x.Wait)
 	case x.Next == llm.Retry:

@@ -151,7 +151,12 @@ func (s *service) handler(token string) (http.Handler, error) {
 			Version: s.Gateway.opts.Version, Started: s.started,
 			Pool: s.pool.Stats, Providers: s.models.set.State, Runs: s.Runner.Count, Budgets: s.budget.Known, Answers: s.models.set.CacheCount,
 		})
-		o.Metrics = m.Tell
+		o.Metrics = func(ctx context.Context, w http.ResponseWriter, spending bool) {
+			if spending {
+				s.lookAtBudgets(ctx)
+			}
+			m.Tell(w, spending)
+		}
 	}
 	if s.api, err = api.New(o); err != nil {
 		return nil, err
@@ -161,6 +166,16 @@ func (s *service) handler(token string) (http.Handler, error) {
 	}
 	s.metrics.Store(m)
 	return m.Wrap(s.api), nil
+}
+
+// lookAtBudgets reads what was used today by other processes too, for whoever
+// looks at metrics: what can't be read at once is told as it was.
+func (s *service) lookAtBudgets(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := s.budget.Refresh(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		s.log.Warn("metrics tell an older state of budgets", "err", err)
+	}
 }
 
 // begin takes up work: what the gateway does once at its start, and the

@@ -250,6 +250,9 @@ func (a *asking) attempts(c *candidate) error {
 			return ctxErr
 		}
 		e := failureOf(err, c.target)
+		if c.target.Tools && refusesTools(e) {
+			e.Class = llm.ClassBadRequest // whatever its server calls it, which says nothing of the model's name
+		}
 		a.failed(e, c, began)
 		if less := a.less(c, e, &req, refusals); less != "" {
 			refusals++

@@ -98,7 +98,7 @@ type Options struct {
 	Web http.Handler
 	// Metrics answers /metrics, with spending also what all together used and
 	// may use; nil for none.
-	Metrics func(w http.ResponseWriter, spending bool)
+	Metrics func(ctx context.Context, w http.ResponseWriter, spending bool)
 	Version string
 	Log     *slog.Logger     // slog.Default when nil
 	Now     func() time.Time // time.Now when nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -212,7 +213,7 @@ func TestRequestIDs(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	g := newGate(t, Options{Metrics: func(w http.ResponseWriter, spending bool) {
+	g := newGate(t, Options{Metrics: func(_ context.Context, w http.ResponseWriter, spending bool) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		fmt.Fprintf(w, "up 1, spending %v\n", spending)
 	}})

@@ -42,11 +42,11 @@ func ready(s *Server, w http.ResponseWriter, r *http.Request, _ Caller) error {
 }
 
 // metrics tells only admins what all people together used.
-func metrics(s *Server, w http.ResponseWriter, _ *http.Request, c Caller) error {
+func metrics(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.opts.Metrics == nil {
 		return notFound("this gateway has no metrics")
 	}
-	s.opts.Metrics(w, c.Role == auth.Admin)
+	s.opts.Metrics(r.Context(), w, c.Role == auth.Admin)
 	return nil
 }
 
