@@ -103,7 +103,7 @@ const (
 func Clean(message string, secrets ...string) string {
 	for _, s := range secrets {
 		if len(s) >= minSecret {
-			message = strings.ReplaceAll(message, s, "***")
+			message = masked(message, s)
 		}
 	}
 	p := cleaning()
@@ -117,6 +117,21 @@ func Clean(message string, secrets ...string) string {
 	message = p.bearer.ReplaceAllString(message, "${1}***")
 	message = p.key.ReplaceAllString(message, "***")
 	return clip(strings.Join(strings.FieldsFunc(message, unprintable), " "), maxMessage)
+}
+
+// masked is message without a secret, as it is and as it stands in addresses, and
+// without its beginning at the end of a message that was cut within it.
+func masked(message, secret string) string {
+	for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
+		message = strings.ReplaceAll(message, form, "***")
+		for n := len(form) - 1; n >= minSecret; n-- {
+			if rest, ok := strings.CutSuffix(message, form[:n]); ok {
+				message = rest + "***"
+				break
+			}
+		}
+	}
+	return message
 }
 
 func unprintable(r rune) bool {

@@ -339,6 +339,8 @@ func TestClean(t *testing.T) {
 		`{"api_key": "abcdef123456"}`:                       `{"api_key": "***"}`,
 		"key AIzaSyA1234567890abcdefgh is bad":              "key *** is bad",
 		"my-very-own-key is bad":                            "*** is bad",
+		"GET /v1?key=my-very-own-key+%2B failed":            "GET /v1?key=***+%2B failed",
+		"it was cut in my-very-own":                         "it was cut in ***",
 		"<html><head><title>\n 502 Bad\nGateway</title>":    "an HTML page instead of an answer: 502 Bad Gateway",
 		"<!DOCTYPE html><body>no title":                     "an HTML page instead of an answer",
 		"a task-1234567890 and risk_management_office stay": "a task-1234567890 and risk_management_office stay",
@@ -346,6 +348,9 @@ func TestClean(t *testing.T) {
 		if got := Clean(in, "my-very-own-key", ""); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+	if got := Clean("GET /v1?key=a%2Bsecret%2Fwith-signs", "a+secret/with-signs"); got != "GET /v1?key=***" {
+		t.Errorf("%q", got)
 	}
 	if got := []rune(Clean(strings.Repeat("界", 1000))); len(got) != 300 || got[299] != '…' {
 		t.Errorf("%d characters", len(got))

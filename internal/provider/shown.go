@@ -8,7 +8,9 @@ import (
 
 // shown is what whoever watches has seen of a reply. While another attempt
 // repeats it, nothing is said again; as soon as it differs, all is taken back
-// and said anew.
+// and said anew. A model thinks in other words each time: where some of the answer
+// was shown, what it thinks for the next attempt is held back and decides
+// nothing.
 type shown struct {
 	yield     func(llm.Event, error) bool
 	text      strings.Builder
@@ -17,7 +19,8 @@ type shown struct {
 	again       bool // an attempt repeats what was shown
 	textAt      int  // how much of it came again
 	reasoningAt int
-	left        bool // whoever watched is gone
+	held        strings.Builder // what this attempt thinks, where text was shown
+	left        bool            // whoever watched is gone
 }
 
 func (s *shown) emit(e llm.Event) bool {
@@ -31,6 +34,7 @@ func (s *shown) emit(e llm.Event) bool {
 func (s *shown) begin() {
 	s.again = s.text.Len()+s.reasoning.Len() > 0
 	s.textAt, s.reasoningAt = 0, 0
+	s.held.Reset()
 }
 
 // take passes on a piece of text or reasoning and reports whether anybody
@@ -47,13 +51,18 @@ func (s *shown) take(e llm.Event) bool {
 		mine.WriteString(e.Text)
 		return s.emit(e)
 	}
+	answered := s.text.Len() > 0
+	if answered && e.Type == llm.EventReasoning {
+		s.held.WriteString(e.Text)
+		return !s.left
+	}
 	known := mine.String()[*at:]
 	n := min(len(known), len(e.Text))
-	if known[:n] != e.Text[:n] || len(e.Text) > n && *otherAt < other.Len() {
+	if known[:n] != e.Text[:n] || len(e.Text) > n && *otherAt < other.Len() && !answered {
 		return s.anew(e)
 	}
 	*at += n
-	if s.textAt == s.text.Len() && s.reasoningAt == s.reasoning.Len() {
+	if s.textAt == s.text.Len() && (answered || s.reasoningAt == s.reasoning.Len()) {
 		s.again = false
 	}
 	if len(e.Text) == n {
@@ -76,6 +85,9 @@ func (s *shown) end() bool {
 // anew takes all back and says what this attempt brought so far, e included.
 func (s *shown) anew(e llm.Event) bool {
 	text, reasoning := s.text.String()[:s.textAt], s.reasoning.String()[:s.reasoningAt]
+	if s.text.Len() > 0 {
+		reasoning = s.held.String()
+	}
 	switch e.Type {
 	case llm.EventText:
 		text += e.Text

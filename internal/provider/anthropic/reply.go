@@ -443,7 +443,8 @@ func (r *reply) reason() llm.Finish {
 	switch r.stop {
 	case "max_tokens", "model_context_window_exceeded":
 		return llm.FinishLength
-	case "refusal":
+	}
+	if provider.Withheld(r.stop) { // "refusal"
 		return llm.FinishFilter
 	}
 	if r.calls > 0 {

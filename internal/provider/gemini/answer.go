@@ -134,7 +134,7 @@ func (r *reply) finish() llm.Finish {
 	switch {
 	case r.stop == genai.FinishReasonMaxTokens, r.stop == genai.FinishReasonContinuation: // the second: more could be asked for
 		return llm.FinishLength
-	case withheld[r.stop], r.blocked != "":
+	case withheld[r.stop], r.blocked != "", provider.Withheld(string(r.stop)):
 		return llm.FinishFilter
 	case r.calls > 0:
 		return llm.FinishCalls

@@ -245,6 +245,8 @@ func (r *reply) reason() llm.Finish {
 	switch {
 	case r.stop == "length":
 		return llm.FinishLength
+	case provider.Withheld(r.stop):
+		return llm.FinishFilter
 	case len(r.calls) > 0:
 		return llm.FinishCalls
 	}

@@ -376,6 +376,9 @@ func (r *reply) reason() llm.Finish {
 	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist", "sensitive":
 		return llm.FinishFilter
 	}
+	if provider.Withheld(r.finish) {
+		return llm.FinishFilter
+	}
 	if len(r.calls) > 0 {
 		return llm.FinishCalls
 	}

@@ -11,6 +11,9 @@ func (f *fault) lesson(via bool) refusals {
 			return refusedResponses
 		}
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		if via && f.says("invalid url", "responses api is not supported", "responses api is not available", "unknown endpoint") {
+			return refusedResponses
+		}
 	default:
 		return 0
 	}
