@@ -450,7 +450,7 @@ function withCall(r: RoundView, ev: Event): RoundView {
 	let c: Call = { ...old, name: e.name || old.name, args: e.args ?? old.args };
 	if (ev.type === 'tool_started') c = { ...c, started: ev.time };
 	if (ev.type === 'tool_progress') c = { ...c, progress: ev.text };
-	if (ev.type === 'tool_finished') c = { ...c, outcome: e.outcome, started: c.started ?? e.outcome?.started, progress: undefined };
+	if (ev.type === 'tool_finished') c = { ...c, args: c.args ?? parsed(e.outcome?.call.arguments ?? ''), outcome: e.outcome, started: c.started ?? e.outcome?.started, progress: undefined };
 	const calls = r.calls.slice();
 	if (i >= 0) calls[i] = c;
 	else {
