@@ -18,7 +18,7 @@ func large(b *testing.B, n int) *tool.Catalog {
 	r := tool.NewRegistry()
 	tools := make([]tool.Tool, n)
 	for i := range tools {
-		traits := tool.Traits{Category: surface.Groups[i%12], AdminOnly: i%10 == 0}
+		traits := tool.Traits{Category: tool.Groups[i%12], AdminOnly: i%10 == 0}
 		tools[i] = &fake{tool.Definition{
 			Name: fmt.Sprintf("tool_%d_%d", i%7, i), Traits: traits,
 			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"relative to the workspace"},` +

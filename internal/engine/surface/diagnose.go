@@ -78,25 +78,32 @@ func (c *checker) profile(p source.Text) {
 	c.add(p, near, "there is no profile %q, so only core and internal tools pass", p.Value)
 }
 
+// DiagnoseList checks the entries of one list of tools against cat.
+func DiagnoseList(cat *tool.Catalog, entries []source.Text) []Diagnosis {
+	c := checker{cat: cat}
+	c.list(entries)
+	return c.found
+}
+
 func (c *checker) list(entries []source.Text) {
 	for _, entry := range entries {
-		s := parseSelector(entry.Value)
-		if slices.ContainsFunc(c.cat.Entries, s.matches) {
+		s := tool.ParseSelector(entry.Value)
+		if slices.ContainsFunc(c.cat.Entries, func(e *tool.Entry) bool { return s.Selects(&e.Def, e.Owner) }) {
 			continue
 		}
-		switch s.form {
-		case exact:
-			c.name(entry, s.text)
-		case pattern:
+		switch s.Kind {
+		case tool.ByName:
+			c.name(entry, s.Text)
+		case tool.ByPattern:
 			c.add(entry, nil, "the pattern %q matches no tool", entry.Value)
-		case group:
-			if !slices.Contains(Groups, s.text) {
-				c.add(entry, prefixed("group:", nearest.Names(s.text, Groups, maxNearest)), "there is no group %q", entry.Value)
+		case tool.ByGroup:
+			if !slices.Contains(tool.Groups, s.Text) {
+				c.add(entry, prefixed("group:", nearest.Names(s.Text, tool.Groups, maxNearest)), "there is no group %q", entry.Value)
 			}
-		case plugin:
-			c.add(entry, c.owners("plugin:", s.text), "no plugin of that name has a tool")
-		case server:
-			c.add(entry, c.owners("mcp:", s.text), "no MCP server of that name has a tool")
+		case tool.ByPlugin:
+			c.add(entry, c.owners("plugin:", s.Text), "no plugin of that name has a tool")
+		case tool.ByServer:
+			c.add(entry, c.owners("mcp:", s.Text), "no MCP server of that name has a tool")
 		}
 	}
 }
@@ -121,12 +128,12 @@ func (c *checker) also(p Policy) {
 		return
 	}
 	for _, entry := range p.AlsoAllow {
-		s := parseSelector(entry.Value)
+		s := tool.ParseSelector(entry.Value)
 		some, optional := false, false
 		for _, e := range c.cat.Entries {
-			if s.matches(e) {
+			if s.Selects(&e.Def, e.Owner) {
 				some = true
-				optional = optional || e.Def.Optional && s.names()
+				optional = optional || e.Def.Optional && s.Names()
 			}
 		}
 		if some && !optional {
@@ -138,7 +145,7 @@ func (c *checker) also(p Policy) {
 func (c *checker) owners(prefix, id string) []string {
 	var ids []string
 	for _, e := range c.cat.Entries {
-		if rest, ok := strings.CutPrefix(ownerSelector(e.Owner), prefix); ok {
+		if rest, ok := strings.CutPrefix(e.Owner.Selector(), prefix); ok {
 			ids = append(ids, rest)
 		}
 	}

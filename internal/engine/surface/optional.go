@@ -14,7 +14,7 @@ func optional(f *Facts, e *tool.Entry) *tool.Removal {
 		}
 	}
 	fix := "add " + e.Def.Name
-	if owner := ownerSelector(e.Owner); owner != "" {
+	if owner := e.Owner.Selector(); owner != "" {
 		fix += " or " + owner
 	}
 	return &tool.Removal{

@@ -50,7 +50,7 @@ func (r *rule) compile(cat *tool.Catalog) {
 	}
 }
 
-func (r *rule) byProfile(e *tool.Entry, also []selector) *tool.Removal {
+func (r *rule) byProfile(e *tool.Entry, also []tool.Selector) *tool.Removal {
 	profile := r.policy.Profile
 	if inProfile(profile.Value, e) || first(also, e) >= 0 {
 		return nil
@@ -64,7 +64,7 @@ func (r *rule) byProfile(e *tool.Entry, also []selector) *tool.Removal {
 	}
 }
 
-func (r *rule) byLists(e *tool.Entry, allow, also, deny []selector) *tool.Removal {
+func (r *rule) byLists(e *tool.Entry, allow, also, deny []tool.Selector) *tool.Removal {
 	if i := first(deny, e); i >= 0 {
 		entry := r.policy.Deny[i]
 		key := r.key(entry.Pos, "deny")
@@ -112,18 +112,18 @@ func sibling(key, name string) string {
 	return name
 }
 
-func parseAll(list []source.Text) []selector {
-	out := make([]selector, len(list))
+func parseAll(list []source.Text) []tool.Selector {
+	out := make([]tool.Selector, len(list))
 	for i, t := range list {
-		out[i] = parseSelector(t.Value)
+		out[i] = tool.ParseSelector(t.Value)
 	}
 	return out
 }
 
 // first is the index of the first selector that selects e, or -1.
-func first(list []selector, e *tool.Entry) int {
+func first(list []tool.Selector, e *tool.Entry) int {
 	for i, s := range list {
-		if s.matches(e) {
+		if s.Selects(&e.Def, e.Owner) {
 			return i
 		}
 	}
@@ -131,9 +131,9 @@ func first(list []selector, e *tool.Entry) int {
 }
 
 // names reports whether list names e otherwise than by wildcard or group.
-func names(list []selector, e *tool.Entry) bool {
+func names(list []tool.Selector, e *tool.Entry) bool {
 	for _, s := range list {
-		if s.names() && s.matches(e) {
+		if s.Names() && s.Selects(&e.Def, e.Owner) {
 			return true
 		}
 	}
