@@ -65,6 +65,9 @@ type Outcome struct {
 	Content []llm.Part      `json:"content"`
 	Details json.RawMessage `json:"details,omitempty"`
 	Refusal *Refusal        `json:"refusal,omitempty"`
+	// Approval is what a person was asked before, and said. Its arguments are
+	// Args.
+	Approval *Approval `json:"approval,omitempty"`
 
 	Effects []Effect `json:"effects,omitempty"`
 	Touches []Touch  `json:"touches,omitempty"`
@@ -103,14 +106,17 @@ const (
 	Started  EventType = iota + 1 // the call at Index was admitted and runs or waits for a worker
 	Progress                      // Text tells how far it is
 	Finished                      // Outcome is how it ended; shown content may still shrink when the round's sum is too large
+	Asked                         // Approval waits for a person; the call has not started
+	Answered                      // Approval has come to its end; the call starts, or finishes without having run
 )
 
 // Event tells what happens to one of the calls given to Execute.
 type Event struct {
-	Type    EventType
-	Index   int             // of the call among those given
-	Tool    string          // canonical name; Started only
-	Args    json.RawMessage // final arguments; Started only
-	Text    string          // Progress only
-	Outcome *Outcome        // Finished only
+	Type     EventType
+	Index    int             // of the call among those given; of a call that its tool makes: that of its tool
+	Tool     string          // canonical name; Started only
+	Args     json.RawMessage // final arguments; Started only
+	Text     string          // Progress only
+	Outcome  *Outcome        // Finished only
+	Approval *Approval       // Asked and Answered only
 }

@@ -89,6 +89,7 @@ type Facts struct {
 	Caller    auth.Principal
 	Workspace string // directory, absolute
 	Delivery  Delivery
+	CanAsk    bool // somebody can be asked for approval while the run goes
 
 	Cap      List // the tools the run was started with
 	Declared List // the tools a step or a profile declares; no selection runs then
@@ -110,6 +111,7 @@ func (s Scope) Origin() Origin         { return s.f.Origin }
 func (s Scope) Caller() auth.Principal { return s.f.Caller }
 func (s Scope) Workspace() string      { return s.f.Workspace }
 func (s Scope) Delivery() Delivery     { return s.f.Delivery }
+func (s Scope) CanAsk() bool           { return s.f.CanAsk }
 func (s Scope) Cap() List              { return s.f.Cap }
 func (s Scope) Declared() List         { return s.f.Declared }
 func (s Scope) Skills() List           { return s.f.Skills }

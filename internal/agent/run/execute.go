@@ -54,10 +54,7 @@ func (r *Runner) execute(l *lane, run *Run) {
 // vouch holds the caller of a message that waited against who they are now: it
 // carries the authority that they had when they said it.
 func (r *Runner) vouch(run *Run) error {
-	r.mu.Lock()
-	serving := r.serving
-	r.mu.Unlock()
-	if !serving || r.opts.Vouch == nil || run.broken != "" || !run.isStored() {
+	if !r.isServing() || r.opts.Vouch == nil || run.broken != "" || !run.isStored() {
 		return nil
 	}
 	err := r.opts.Vouch(run.ctx, run.request.Caller)
@@ -188,7 +185,7 @@ func (r *Runner) rescue(run *Run) {
 // turn is what the loop is to work on.
 func (run *Run) turn() agent.Turn {
 	t := agent.Turn{
-		Scope: scope(run.profile, run.request, run.ID), Message: run.request.Message,
+		Scope: run.runner.scope(run.profile, run.request, run.ID), Message: run.request.Message,
 		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Fresh: run.request.Fresh,
 	}
 	if t.Model == "" {

@@ -111,6 +111,9 @@ type Request struct {
 	// Fresh keeps the run from being answered out of the cache of answers, as a
 	// step of a procedure is.
 	Fresh bool
+	// CanAsk says that the front end asks its person for approvals. Where a
+	// gateway serves, people can be asked in any case: they answer on its page.
+	CanAsk bool
 
 	Cap      tool.List
 	Declared tool.List
@@ -128,7 +131,7 @@ type Runner struct {
 	mu       sync.Mutex
 	closed   bool // no more messages are taken
 	draining bool // what has not begun is left to the next start
-	serving  bool // what waits for another process is kept, too
+	serving  bool // a gateway serves: what waits for another process is kept, too, and people can be asked
 	lanes    map[session.Key]*lane
 	runs     map[string]*Run
 	queued   time.Time // of the last message
@@ -213,14 +216,21 @@ func (r *Runner) Scope(req Request) (tool.Scope, Profile, error) {
 	if err != nil {
 		return tool.Scope{}, Profile{}, err
 	}
-	return scope(p, req, session.NewID()), p, nil
+	return r.scope(p, req, session.NewID()), p, nil
 }
 
-func scope(p Profile, req Request, id string) tool.Scope {
+func (r *Runner) scope(p Profile, req Request, id string) tool.Scope {
 	return tool.NewScope(tool.Facts{
 		Agent: p.ID, Session: req.Session, Run: id, Origin: req.Origin, Caller: req.Caller,
-		Workspace: p.Workspace, Delivery: req.Delivery, Cap: req.Cap, Declared: req.Declared, Skills: p.Skills,
+		Workspace: p.Workspace, Delivery: req.Delivery, CanAsk: req.CanAsk || r.isServing(), Cap: req.Cap, Declared: req.Declared, Skills: p.Skills,
 	})
+}
+
+// isServing reports whether the runner is a gateway's that serves.
+func (r *Runner) isServing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.serving
 }
 
 // Run returns a run that waits, is going or ended not long ago.
