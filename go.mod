@@ -3,6 +3,7 @@ module github.com/goclaw/goclaw
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/andybalholm/cascadia v1.3.5
 	github.com/antchfx/xmlquery v1.5.2
 	github.com/antchfx/xpath v1.3.9

@@ -9,7 +9,7 @@
 // its context.
 //
 // Start reading at [Endpoint], the client of an address that the configuration
-// names.
+// names, and at [Guard], whose client is for addresses that somebody else chose.
 package safehttp
 
 import (
