@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,12 @@ type Script struct {
 	Invalid bool `json:"invalid,omitempty"`
 	// Models are the names that a list of models has; fake-model when empty.
 	Models []string `json:"models,omitempty"`
+	// Embeddings are what the first requests for vectors get in their order, each
+	// as a fault, or literally; a zero one, and all later requests, get vectors.
+	Embeddings []Answer `json:"embeddings,omitempty"`
+	// Alike are groups of words, in lower case, that mean the same: their vectors
+	// are equal. Else texts are as similar as the words they share are many.
+	Alike [][]string `json:"alike,omitempty"`
 }
 
 func (s Script) models() []string {
@@ -146,7 +153,7 @@ func parseScript(data []byte) (Script, error) {
 	if err := strict(data, &s); err != nil {
 		return Script{}, fmt.Errorf("parse script: %w", err)
 	}
-	for i, a := range s.Answers {
+	for i, a := range append(slices.Clone(s.Answers), s.Embeddings...) {
 		if err := a.check(); err != nil {
 			return Script{}, fmt.Errorf("parse script: answer %d: %w", i+1, err)
 		}

@@ -52,6 +52,7 @@ type Server struct {
 	script   Script
 	used     []bool
 	requests []Request
+	embedded []Request // those for vectors
 	faults   []error
 	came     chan struct{} // closed and made anew with each request
 	record   func(n int, r Request) error
@@ -227,6 +228,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client left
 	}
 	req := Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body, Time: time.Now()}
+	if e, ok := embedderOf(req); ok {
+		s.embed(w, r, e, req)
+		return
+	}
 	api := wireOf(req)
 	if api == nil {
 		http.NotFound(w, r)

@@ -85,10 +85,13 @@ const Compatible = "openai-compatible"
 // Builtin is a provider that GoClaw knows by name.
 type Builtin struct {
 	Name   string
-	KeyVar string   // the environment variable that usually holds its key; "" when it needs none
-	Model  string   // the shipped default
-	Free   bool     // costs nothing per token
-	Also   []string // what other programs call it
+	KeyVar string // the environment variable that usually holds its key; "" when it needs none
+	Model  string // the shipped default
+	// Embedding is the model that turns texts into vectors unless another is
+	// named; "" when it has none.
+	Embedding string
+	Free      bool     // costs nothing per token
+	Also      []string // what other programs call it
 	// Wires are the ways to reach it, the best first: the first whose vendor
 	// this build has is taken.
 	Wires []Wire
@@ -106,7 +109,7 @@ type Wire struct {
 // current, cheap, and good with tools.
 var Builtins = []Builtin{
 	{
-		Name: "openai", KeyVar: "OPENAI_API_KEY", Model: "gpt-6-luna", Also: []string{"open-ai", "chatgpt"},
+		Name: "openai", KeyVar: "OPENAI_API_KEY", Model: "gpt-6-luna", Embedding: "text-embedding-3-small", Also: []string{"open-ai", "chatgpt"},
 		Wires: []Wire{{"openai", "https://api.openai.com", "/v1"}},
 	},
 	{
@@ -114,11 +117,11 @@ var Builtins = []Builtin{
 		Wires: []Wire{{"anthropic", "https://api.anthropic.com", ""}},
 	},
 	{
-		Name: "gemini", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash", Also: []string{"google"},
+		Name: "gemini", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash", Embedding: "gemini-embedding-2", Also: []string{"google"},
 		Wires: []Wire{{"gemini", "https://generativelanguage.googleapis.com", ""}},
 	},
 	{
-		Name: "gemini-legacy", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash",
+		Name: "gemini-legacy", KeyVar: "GEMINI_API_KEY", Model: "gemini-3.8-flash", Embedding: "gemini-embedding-2",
 		Wires: []Wire{{"gemini", "https://generativelanguage.googleapis.com", ""}},
 	},
 	{
@@ -126,7 +129,7 @@ var Builtins = []Builtin{
 		Wires: []Wire{{"openai", "https://api.deepseek.com", ""}},
 	},
 	{
-		Name: "ollama", Model: "qwen3", Free: true,
+		Name: "ollama", Model: "qwen3", Embedding: "embeddinggemma", Free: true,
 		Wires: []Wire{{"ollama", "http://127.0.0.1:11434", ""}, {"openai", "http://127.0.0.1:11434", "/v1"}},
 	},
 	{Name: "demo", Model: "demo", Free: true, Wires: []Wire{{Vendor: "demo"}}},
