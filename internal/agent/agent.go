@@ -49,7 +49,8 @@ type Models interface {
 type Toolbox interface {
 	// Offer decides what a request for target is shown. It fails only when the
 	// run can't go on (explicit lists that leave nothing to call).
-	Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error)
+	// The state that it returns with the surface is stored with the answer.
+	Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (tool.Surface, error)
 	// Execute runs calls and returns one outcome per call, in order, also when
 	// ctx ends. emit runs on the caller's goroutine and never after Execute
 	// returned.
@@ -139,6 +140,9 @@ type Thread struct {
 	Messages []llm.Message // what earlier turns left, then the message of this one
 	State    tool.State
 	Rounds   int // stored so far in this session
+	// Last is when something last happened in the session before this turn;
+	// zero when it is new.
+	Last time.Time
 	// Load brings the bytes of images and files that Messages only names, nil
 	// when they are no longer kept. It is called by one goroutine at a time, and
 	// is nil when Messages has them all.
@@ -185,9 +189,14 @@ type RequestFacts struct {
 	Target   llm.Target `json:"target"`
 	Sections []Section  `json:"sections,omitempty"`
 	Tools    []string   `json:"tools,omitempty"`
-	Messages int        `json:"messages"`
-	Dropped  int        `json:"dropped,omitempty"` // messages left out to fit the window
-	Bytes    int        `json:"bytes"`             // of sections, tools and messages, as text
+	// Picks tells why each of Tools is there, in the same order. Later requests
+	// of a turn that show the same tools have none.
+	Picks []tool.Pick `json:"picks,omitempty"`
+	// Notices tell what happened when the tools were picked.
+	Notices  []string `json:"notices,omitempty"`
+	Messages int      `json:"messages"`
+	Dropped  int      `json:"dropped,omitempty"` // messages left out to fit the window
+	Bytes    int      `json:"bytes"`             // of sections, tools and messages, as text
 }
 
 // Section is a named part of the prompt.

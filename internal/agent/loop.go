@@ -73,6 +73,10 @@ func (l *loop) begin() error {
 	}
 	l.turn.Message.Parts = append(slices.Clip(l.turn.Message.Parts), added...)
 	l.thread, err = l.History.Begin(l.ctx, l.turn)
+	l.asked.Message = l.turn.Message
+	if !l.thread.Last.IsZero() {
+		l.asked.Idle = max(l.turn.Started.Sub(l.thread.Last), 0)
+	}
 	return err
 }
 
@@ -88,6 +92,7 @@ type loop struct {
 	seq   int
 
 	thread  Thread
+	asked   tool.Ask     // what the turn's tools are picked for
 	used    bool         // a tool ran in this turn
 	model   string       // who is asked: as the turn says, then whoever answered
 	limited bool         // the last call was forced by a limit
@@ -236,6 +241,9 @@ func (l *loop) work(r *Round, sf tool.Surface) error {
 	for _, o := range r.Outcomes {
 		l.used = l.used || o.Ran()
 		r.State = r.State.Apply(o.Effects...)
+		if o.Ran() || o.Cached {
+			r.State = r.State.Using(o.Tool)
+		}
 	}
 	failed = errors.Join(failed, l.settle(r))
 	if last.Tool != nil {

@@ -67,7 +67,7 @@ func call(id, name, args string) llm.ToolCall {
 // toolbox runs functions; a nil result of one waits for the context.
 type toolbox map[string]func() (string, []tool.Effect)
 
-func (b toolbox) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error) {
+func (b toolbox) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State, _ tool.Ask) (tool.Surface, error) {
 	return tool.Surface{Scope: s, Target: t, State: st}, nil
 }
 

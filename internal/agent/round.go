@@ -75,7 +75,7 @@ func (q *question) put() (llm.Reply, error) {
 // build makes the request for a target, and tells of it.
 func (q *question) build(t llm.Target) (llm.Request, error) {
 	t.MaxInput = q.thread.State.RoomFor(t.String())
-	sf, err := q.Toolbox.Offer(q.ctx, q.turn.Scope, t, q.thread.State)
+	sf, err := q.Toolbox.Offer(q.ctx, q.turn.Scope, t, q.thread.State, q.asked)
 	if err != nil {
 		return llm.Request{}, err
 	}
@@ -83,6 +83,7 @@ func (q *question) build(t llm.Target) (llm.Request, error) {
 	if err != nil {
 		return llm.Request{}, err
 	}
+	facts.Picks, facts.Notices = sf.Picks, sf.Notices
 	if facts.Dropped < q.least {
 		return llm.Request{}, q.refused // the same again would be refused again
 	}
@@ -113,8 +114,8 @@ func (q *question) answered(reply llm.Reply) {
 	r := q.round
 	r.Reply, r.Replied = reply, q.Now()
 	q.model = r.Request.Target.String() // the turn stays with whoever answered
-	r.State = q.thread.State
-	r.State.Tools, r.State.Dropped = tool.Names(q.surface.Offered), r.Request.Dropped
+	r.State = q.surface.State
+	r.State.Dropped = r.Request.Dropped
 	if q.NoTools {
 		q.closeReply(&r.Reply, q.Reason)
 	}

@@ -28,7 +28,7 @@ func BenchmarkOffer(b *testing.B) {
 			scope := tool.NewScope(e.scope)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := e.Offer(b.Context(), scope, model, tool.State{}); err != nil {
+				if _, err := e.Offer(b.Context(), scope, model, tool.State{}, tool.Ask{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -72,7 +72,7 @@ func BenchmarkExplain(b *testing.B) {
 			scope := tool.NewScope(e.scope)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := e.Explain(b.Context(), scope, model, tool.State{}, "tool_12"); err != nil {
+				if _, err := e.Explain(b.Context(), scope, model, tool.State{}, tool.Ask{}, "tool_12"); err != nil {
 					b.Fatal(err)
 				}
 			}

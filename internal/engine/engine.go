@@ -36,14 +36,15 @@ const DefaultTimeout = 2 * time.Minute
 
 // Options are the parts of an engine.
 type Options struct {
-	Registry *tool.Registry   // the agent's tools; required
-	Pool     *pool.Pool       // of the process; required
-	Policies surface.Policies // of the agent
-	Dialects surface.Dialects // what each provider takes of the tools' schemas; nil: anything
-	Spiller  *spill.Spiller   // keeps large results aside; nil shows every result whole
-	Calls    Calls            // what Explain knows of stored calls; nil knows nothing
-	Timeout  time.Duration    // of calls whose tool sets none; 0 is DefaultTimeout
-	Log      *slog.Logger     // nil is the default logger
+	Registry *tool.Registry      // the agent's tools; required
+	Pool     *pool.Pool          // of the process; required
+	Policies surface.Policies    // of the agent
+	Dialects surface.Dialects    // what each provider takes of the tools' schemas; nil: anything
+	Spiller  *spill.Spiller      // keeps large results aside; nil shows every result whole
+	Selector *selection.Selector // picks what a request is shown; nil shows all that is permitted
+	Calls    Calls               // what Explain knows of stored calls; nil knows nothing
+	Timeout  time.Duration       // of calls whose tool sets none; 0 is DefaultTimeout
+	Log      *slog.Logger        // nil is the default logger
 }
 
 // Engine offers and runs the tools of one agent. It implements agent.Toolbox.
@@ -51,6 +52,7 @@ type Engine struct {
 	registry *tool.Registry
 	pool     *pool.Pool
 	decider  *surface.Decider
+	selector *selection.Selector
 	spiller  *spill.Spiller
 	calls    Calls
 	log      *slog.Logger
@@ -66,7 +68,11 @@ func New(o Options) *Engine {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	if o.Selector == nil {
+		o.Selector = selection.New(selection.Options{})
+	}
 	e := &Engine{
+		selector: o.Selector,
 		registry: o.Registry, pool: o.Pool, decider: surface.New(o.Policies, o.Log),
 		spiller: o.Spiller, calls: o.Calls, log: o.Log,
 	}
@@ -83,20 +89,22 @@ func (e *Engine) Diagnose() []surface.Diagnosis { return e.decider.Diagnose(e.re
 
 // Offer decides what a request for target t is shown. The only error is a
 // [*NoToolsError].
-func (e *Engine) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error) {
-	sf, lists := e.surface(s, t, st)
+func (e *Engine) Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (tool.Surface, error) {
+	sf, lists := e.surface(ctx, s, t, st, ask)
 	if len(sf.Offered) == 0 && len(lists) > 0 {
 		return sf, &NoToolsError{Lists: lists, Removed: sf.Removed}
 	}
 	return sf, nil
 }
 
-// surface decides, and tells which explicit lists were in force.
-func (e *Engine) surface(s tool.Scope, t llm.Target, st tool.State) (sf tool.Surface, lists []string) {
-	dec := e.decider.Decide(e.registry.Catalog(), s, t)
+// surface decides and picks, and tells which explicit lists were in force.
+func (e *Engine) surface(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (sf tool.Surface, lists []string) {
+	cat := e.registry.Catalog()
+	dec := e.decider.Decide(cat, s, t)
+	c := e.selector.Select(ctx, selection.Request{Catalog: cat, Permitted: dec.Permitted, Scope: s, State: st, Ask: ask})
 	return tool.Surface{
-		Scope: s, Target: t, State: st,
-		Offered: selection.Pick(dec.Permitted), Permitted: dec.Permitted, Removed: dec.Removed,
+		Scope: s, Target: t, State: c.State, Picks: c.Picks, Notices: c.Notices,
+		Offered: c.Offered, Permitted: dec.Permitted, Removed: dec.Removed,
 	}, dec.Lists
 }
 
@@ -115,7 +123,8 @@ func (e *Engine) Execute(ctx context.Context, sf tool.Surface, calls []llm.ToolC
 // against all that is permitted, before selection. A zero target means that no
 // model is involved.
 func (e *Engine) Invoke(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string, args json.RawMessage) tool.Outcome {
-	sf, _ := e.surface(s, t, st)
+	dec := e.decider.Decide(e.registry.Catalog(), s, t)
+	sf := tool.Surface{Scope: s, Target: t, State: st, Permitted: dec.Permitted, Removed: dec.Removed}
 	call := llm.ToolCall{ID: "invoke", Name: name, Arguments: string(args)}
 	b := newBatch(e, &sf, sf.Permitted, []llm.ToolCall{call}, nil)
 	b.run(ctx)

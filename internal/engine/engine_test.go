@@ -101,7 +101,7 @@ func set(t testing.TB, tools []tool.Tool, options ...option) *bench {
 
 func (b *bench) offer() tool.Surface {
 	b.t.Helper()
-	sf, err := b.Offer(b.t.Context(), tool.NewScope(b.scope), model, b.state)
+	sf, err := b.Offer(b.t.Context(), tool.NewScope(b.scope), model, b.state, tool.Ask{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestOffer(t *testing.T) {
 	}
 
 	b.scope.Cap = tool.Only("alpha")
-	_, err := b.Offer(t.Context(), tool.NewScope(b.scope), model, tool.State{})
+	_, err := b.Offer(t.Context(), tool.NewScope(b.scope), model, tool.State{}, tool.Ask{})
 	var empty *engine.NoToolsError
 	want := `offer tools: nothing is left to call under the run's cap; alpha: denied by tools.deny "alpha" (config.yaml:41); ` +
 		"calc: it is not among the tools that the run was started with; memory: it is not among the tools that the run was started with; and 1 more"

@@ -68,11 +68,11 @@ const (
 var stateNames = [...]string{"installed", "discovered", "registered", "exposed", "called", "executed"}
 
 // Explain walks the six states of the tool that name means, for a run of scope
-// s, with state st, that asks target t. It joins what the registry noted, what
+// s, with state st, that asks target t about ask. It joins what the registry noted, what
 // the layers decide, by deciding, and the last stored call, of which a caller
 // without privileges is told when it was in a session of their own. The only
 // error is that of reading the stored call.
-func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string) (Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask, name string) (Explanation, error) {
 	cat := e.registry.Catalog()
 	x := explainer{Explanation: Explanation{Tool: strings.TrimSpace(name), Agent: s.Agent()}}
 	for _, n := range stateNames {
@@ -85,7 +85,7 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	}
 	x.Tool = entry.Def.Name
 	x.present(entry, cat.Notes)
-	sf, _ := e.surface(s, t, st)
+	sf, _ := e.surface(ctx, s, t, st, ask)
 	shown := x.exposure(entry, &sf)
 	last, ok, err := e.lastCall(ctx, s, x.Tool)
 	if err != nil {

@@ -183,7 +183,7 @@ fix: install what brings zzz
 			f.Caller = admin
 		}
 		f.Agent, f.Session = "writer", "s"
-		x, err := e.Explain(t.Context(), tool.NewScope(f), model, c.state, c.name)
+		x, err := e.Explain(t.Context(), tool.NewScope(f), model, c.state, tool.Ask{}, c.name)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -195,7 +195,7 @@ fix: install what brings zzz
 		}
 	}
 	f := tool.Facts{Agent: "writer", Session: "s", Caller: admin}
-	if _, err := e.Explain(t.Context(), tool.NewScope(f), model, tool.State{}, "unreadable"); err == nil || err.Error() != "explain unreadable: disk full" {
+	if _, err := e.Explain(t.Context(), tool.NewScope(f), model, tool.State{}, tool.Ask{}, "unreadable"); err == nil || err.Error() != "explain unreadable: disk full" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -225,7 +225,7 @@ func TestExplainTellsUsersOfTheirOwnCalls(t *testing.T) {
 	} {
 		var got asked
 		e := engine.New(engine.Options{Registry: r, Calls: &got})
-		if _, err := e.Explain(t.Context(), tool.NewScope(tool.Facts{Agent: "writer", Caller: c.caller}), model, tool.State{}, "one"); err != nil {
+		if _, err := e.Explain(t.Context(), tool.NewScope(tool.Facts{Agent: "writer", Caller: c.caller}), model, tool.State{}, tool.Ask{}, "one"); err != nil {
 			t.Error(err)
 		}
 		if !slices.Equal(got, c.want) {
@@ -245,7 +245,7 @@ func TestExplainAgreesWithOffer(t *testing.T) {
 	b.scope.Caller, b.scope.Cap = user, tool.Only("one", "two", "three", "four")
 	sf := b.offer()
 	for _, name := range []string{"one", "two", "three", "four", "five"} {
-		x, err := b.Explain(t.Context(), tool.NewScope(b.scope), model, tool.State{}, name)
+		x, err := b.Explain(t.Context(), tool.NewScope(b.scope), model, tool.State{}, tool.Ask{}, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func TestShownInTheProvidersWords(t *testing.T) {
 
 	explain := func(name string, target llm.Target) string {
 		t.Helper()
-		x, err := b.Explain(t.Context(), tool.NewScope(b.scope), target, b.state, name)
+		x, err := b.Explain(t.Context(), tool.NewScope(b.scope), target, b.state, tool.Ask{}, name)
 		if err != nil {
 			t.Fatal(err)
 		}

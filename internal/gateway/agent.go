@@ -178,7 +178,7 @@ func (g *Gateway) PreviewPrompt(ctx context.Context, req run.Request) (PromptPre
 	if err != nil {
 		return PromptPreview{}, err
 	}
-	sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, look.State)
+	sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, look.State, look.Ask)
 	if err != nil {
 		return PromptPreview{}, err
 	}
@@ -258,6 +258,7 @@ type Look struct {
 	Scope  tool.Scope
 	Target llm.Target
 	State  tool.State
+	Ask    tool.Ask
 }
 
 // Look resolves req without starting a run. A session that doesn't exist yet
@@ -276,7 +277,7 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 			return Look{}, err
 		}
 	}
-	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: a.models.probed(ctx, req.Model)}
+	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: a.models.probed(ctx, req.Model), Ask: tool.Ask{Message: req.Message}}
 	s, err := g.Sessions.Session(ctx, l.Key)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
@@ -284,6 +285,7 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 		return Look{}, err
 	case s.State != nil:
 		l.State = *s.State
+		l.Ask.Idle = max(time.Since(s.Updated), 0)
 	}
 	return l, nil
 }

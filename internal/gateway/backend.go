@@ -95,7 +95,7 @@ func (g *Gateway) Surface(ctx context.Context, req run.Request) (api.Surface, er
 	if err != nil {
 		return api.Surface{}, err
 	}
-	sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, look.State)
+	sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, look.State, look.Ask)
 	var none *engine.NoToolsError
 	if err != nil && !errors.As(err, &none) {
 		return api.Surface{}, err
@@ -129,7 +129,7 @@ func (g *Gateway) Explain(ctx context.Context, req run.Request, name string) (ap
 	if err != nil {
 		return api.Explanation{}, err
 	}
-	return look.Agent.Engine.Explain(ctx, look.Scope, look.Target, look.State, name)
+	return look.Agent.Engine.Explain(ctx, look.Scope, look.Target, look.State, look.Ask, name)
 }
 
 // Invoke implements [api.Backend]. Without a session the call belongs to one
@@ -227,7 +227,7 @@ func (g *Gateway) Files(ctx context.Context, req run.Request, query string, limi
 	if err != nil {
 		return api.Files{}, err
 	}
-	sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, look.State)
+	sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, look.State, look.Ask)
 	var none *engine.NoToolsError
 	if err != nil && !errors.As(err, &none) {
 		return api.Files{}, err

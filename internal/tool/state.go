@@ -12,7 +12,14 @@ type State struct {
 	Plan  bool     `json:"plan,omitempty"`  // plan mode is on: write tools are refused
 	Tools []string `json:"tools,omitempty"` // the session's tool list, in the order it was offered
 	Added []string `json:"added,omitempty"` // tools that search_tools added in this run
-	Used  []string `json:"used,omitempty"`  // tools that the previous turn used
+	Used  []string `json:"used,omitempty"`  // tools that the previous turn used, or this one: see Picked
+
+	// Picked is the run for which the list was last picked. What that turn used
+	// so far is in Used then; before, Used is what the turn before used.
+	Picked string `json:"picked,omitempty"`
+	// Own is the list of that run when it has one of its own, as cron and SOP
+	// runs do; Tools is then left as it was.
+	Own []string `json:"own,omitempty"`
 
 	// Files holds the digest of each workspace file when the session last read
 	// or wrote it, so that a write can see that the file changed meanwhile.
@@ -113,6 +120,14 @@ func (s State) Apply(effects ...Effect) State {
 	return s
 }
 
+// Using is s in which the present turn has used a tool.
+func (s State) Using(name string) State {
+	if !slices.Contains(s.Used, name) {
+		s.Used = append(slices.Clip(s.Used), name)
+	}
+	return s
+}
+
 // Digest is the digest of the file at path when the session last saw it.
 func (s State) Digest(path string) (string, bool) {
 	for _, f := range s.Files {
@@ -126,5 +141,5 @@ func (s State) Digest(path string) (string, bool) {
 // Equal reports whether s and t are the same.
 func (s State) Equal(t State) bool {
 	return s.Plan == t.Plan && slices.Equal(s.Tools, t.Tools) && slices.Equal(s.Added, t.Added) &&
-		slices.Equal(s.Used, t.Used) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room)
+		slices.Equal(s.Used, t.Used) && s.Picked == t.Picked && slices.Equal(s.Own, t.Own) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room)
 }

@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"time"
+
 	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/llm"
 )
@@ -15,12 +17,46 @@ type Removal struct {
 	Fix    string     `json:"fix,omitempty"`  // what to do about it
 }
 
+// Ask is what a request is for, as far as the pick of its tools depends on it.
+type Ask struct {
+	Message llm.Message   // the person's, of the turn; what the host added to it counts for nothing
+	Idle    time.Duration // how long the session was quiet before the turn; 0 when it is new
+}
+
+// Why is what a tool is offered for.
+type Why string
+
+const (
+	ForCore       Why = "core"       // a core tool
+	ForInternal   Why = "internal"   // an internal tool
+	ForConfigured Why = "configured" // tools.core names it
+	ForContents   Why = "contents"   // what the message holds calls for it
+	ForPinned     Why = "pinned"     // it is always there where it works, as search_tools is
+	ForClient     Why = "client"     // the API client brought it
+	ForPrior      Why = "prior"      // one of those the agent uses most
+	ForContinuity Why = "continuity" // the turn before used it
+	ForMessage    Why = "message"    // the message speaks of it
+	ForMeaning    Why = "meaning"    // the message means something like it
+	ForRest       Why = "rest"       // so few are left that all are shown
+	ForSearch     Why = "search"     // search_tools found it in this turn
+	ForKept       Why = "kept"       // the session's list has it, nothing else
+	ForAll        Why = "all"        // no selection runs
+)
+
+// Pick says why one tool is offered.
+type Pick struct {
+	Tool    string   `json:"tool"`
+	Why     Why      `json:"why"`               // the first of its reasons, in the order of the constants
+	Score   float64  `json:"score,omitempty"`   // how well the message fits it; 0 when that was not asked
+	Reasons []string `json:"reasons,omitempty"` // of the score, a phrase each
+}
+
 // Surface is what one request is offered, with all that was decided on the
 // way. It is immutable.
 type Surface struct {
 	Scope  Scope
 	Target llm.Target
-	State  State
+	State  State // with what the pick changed; to be stored when the request was answered
 
 	// Offered is shown to the model, in this order. Permitted is what the
 	// layers before selection left, ordered by name; Offered is within it.
@@ -29,6 +65,12 @@ type Surface struct {
 	// Removed has one entry for each tool that is not permitted: the first
 	// layer that removed it.
 	Removed []Removal
+	// Picks has one entry for each offered tool, in the same order. It is nil
+	// when the list of an earlier request of the turn stands as it was.
+	Picks []Pick
+	// Notices are for the trace: that the session's list began anew, what could
+	// not be asked.
+	Notices []string
 }
 
 // Specs is what the model sees of the surface.

@@ -125,7 +125,7 @@ func (sized) Build(_ context.Context, _ agent.Turn, sf tool.Surface, m []llm.Mes
 // works is a toolbox whose one tool gives some text.
 type works struct{}
 
-func (works) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error) {
+func (works) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State, _ tool.Ask) (tool.Surface, error) {
 	return tool.Surface{Scope: s, Target: t, State: st}, nil
 }
 

@@ -126,7 +126,7 @@ func (e *echo) leave() {
 	e.busy--
 }
 
-func (e *echo) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error) {
+func (e *echo) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State, _ tool.Ask) (tool.Surface, error) {
 	return tool.Surface{Scope: s, Target: t, State: st}, nil
 }
 

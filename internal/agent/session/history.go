@@ -112,7 +112,7 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 		}
 	}
 	h.learn(key, k)
-	return agent.Thread{Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds, Load: h.loader()}, nil
+	return agent.Thread{Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds, Last: begun.Last, Load: h.loader()}, nil
 }
 
 // loader brings the bytes of a thread's images and files. Each request shows

@@ -111,6 +111,7 @@ type Begun struct {
 	New    bool       // the session began with it
 	Turn   int        // its number
 	Rounds int        // stored so far in the session
+	Last   time.Time  // when something last happened in it before; zero when it is new
 	State  tool.State // of the session
 }
 

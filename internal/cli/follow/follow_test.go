@@ -49,7 +49,7 @@ func (echo) Stream(ctx context.Context, _ string, _ bool, build func(llm.Target)
 	}
 }
 
-func (echo) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error) {
+func (echo) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State, _ tool.Ask) (tool.Surface, error) {
 	return tool.Surface{Scope: s, Target: t, State: st}, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-func TestPick(t *testing.T) {
+func TestAllIsShownWithoutSelection(t *testing.T) {
 	t.Parallel()
 	entry := func(name string, traits tool.Traits) *tool.Entry {
 		return &tool.Entry{Def: tool.Definition{Name: name, Traits: traits}}
@@ -23,7 +23,7 @@ func TestPick(t *testing.T) {
 		entry("g", tool.Traits{Internal: true}),
 	}
 	want := []string{"c", "e", "b", "g", "a", "f"}
-	if got := tool.Names(selection.Pick(permitted)); !slices.Equal(got, want) {
+	if got := tool.Names(selection.New(selection.Options{}).Select(t.Context(), selection.Request{Permitted: permitted}).Offered); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for _, e := range permitted {

@@ -150,7 +150,7 @@ func (m *model) Stream(ctx context.Context, _ string, _ bool, build func(llm.Tar
 // toolbox has a few tools whose names say what they do.
 type toolbox struct{ m *model }
 
-func (b toolbox) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State) (tool.Surface, error) {
+func (b toolbox) Offer(_ context.Context, s tool.Scope, t llm.Target, st tool.State, _ tool.Ask) (tool.Surface, error) {
 	return tool.Surface{Scope: s, Target: t, State: st}, nil
 }
 

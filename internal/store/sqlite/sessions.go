@@ -37,8 +37,8 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 	}
 	err = s.db.write(ctx, func(t *tx) error {
 		var id int64
-		err := t.row("SELECT id, turns, rounds FROM sessions WHERE agent = ? AND name = ?",
-			[]any{key.Agent, key.ID}, []any{&id, &begun.Turn, &begun.Rounds})
+		err := t.row("SELECT id, turns, rounds, updated FROM sessions WHERE agent = ? AND name = ?",
+			[]any{key.Agent, key.ID}, []any{&id, &begun.Turn, &begun.Rounds, instant{&begun.Last}})
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			id, err = t.insert("INSERT INTO sessions (agent, name, title, origin, created, updated, turns, rounds, status, "+principalColumns+

@@ -229,7 +229,7 @@ func testWhole(t *testing.T, s session.Store) {
 		Turns: 1, Rounds: 1, Usage: r.Reply.Usage, USD: new(0.5), Status: agent.Limited, State: &r.State,
 	})
 	begun = value(s.Begin(ctx, key, turnOf("run2", "again", 9), "ignored"))(t)
-	equal(t, "begun again", begun, session.Begun{Turn: 2, Rounds: 1, State: r.State})
+	equal(t, "begun again", begun, session.Begun{Turn: 2, Rounds: 1, Last: at(6), State: r.State})
 	equal(t, "title", value(s.Session(ctx, key))(t).Title, "hello")
 }
 

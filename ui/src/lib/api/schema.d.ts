@@ -581,6 +581,13 @@ export interface components {
             /** @description messages left out to fit the window */
             dropped?: number;
             messages: number;
+            /** @description Notices tell what happened when the tools were picked. */
+            notices?: string[];
+            /**
+             * @description Picks tells why each of Tools is there, in the same order. Later requests
+             *     of a turn that show the same tools have none.
+             */
+            picks?: components["schemas"]["ToolPick"][];
             sections?: components["schemas"]["AgentSection"][];
             target: components["schemas"]["LlmTarget"];
             tools?: string[];
@@ -1480,6 +1487,16 @@ export interface components {
             touches?: components["schemas"]["ToolTouch"][];
             /** @description its detected content type, when it is kept */
             type?: string;
+        };
+        /** @description Pick says why one tool is offered. */
+        ToolPick: {
+            /** @description of the score, a phrase each */
+            reasons?: string[];
+            /** @description how well the message fits it; 0 when that was not asked */
+            score?: number;
+            tool: string;
+            /** @description the first of its reasons, in the order of the constants */
+            why: string;
         };
         /** @description Refusal is the one error by which a step or a guard says no. */
         ToolRefusal: {
