@@ -70,6 +70,9 @@ func (e *ClosedError) Error() string {
 	return "approval " + a.ID + " is no longer wanted: the process that asked has ended"
 }
 
+// DefaultLimit is how many requests a list has when nobody says otherwise.
+const DefaultLimit = 50
+
 // Filter says which requests are listed, the latest first.
 type Filter struct {
 	ID      string              // empty for all
@@ -77,7 +80,7 @@ type Filter struct {
 	Agent   string              // empty for all
 	Session string              // empty for all; names one of Agent
 	Status  tool.ApprovalStatus // empty for all
-	Limit   int                 // 50 when 0
+	Limit   int                 // DefaultLimit when 0
 	After   string              // cursor of the page before; empty begins anew
 }
 

@@ -488,6 +488,9 @@ func (s *Sessions) Delete(ctx context.Context, key session.Key) error {
 		if _, err := t.exec("DELETE FROM inbox WHERE agent = ? AND name = ?", key.Agent, key.ID); err != nil {
 			return err
 		}
+		if _, err := t.exec("DELETE FROM approvals WHERE agent = ? AND session = ?", key.Agent, key.ID); err != nil {
+			return err
+		}
 		return dropSession(t, key.String())
 	})
 }

@@ -55,7 +55,18 @@ func (u *Users) List(ctx context.Context) ([]auth.Account, error) {
 
 // Remove implements [auth.Users].
 func (u *Users) Remove(ctx context.Context, id string) error {
-	return u.remove(ctx, "user "+id, "DELETE FROM users WHERE id = ?", id)
+	return u.db.write(ctx, func(t *tx) error {
+		n, err := t.exec("DELETE FROM users WHERE id = ?", id)
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return unknown("user "+id, sql.ErrNoRows)
+		}
+		// What they were always allowed must not pass on to the next of that id.
+		_, err = t.exec("DELETE FROM grants WHERE person = ?", id)
+		return err
+	})
 }
 
 // AddToken implements [auth.Users].
@@ -122,7 +133,13 @@ func (u *Users) Tokens(ctx context.Context, user string) ([]auth.Token, error) {
 
 // RemoveToken implements [auth.Users].
 func (u *Users) RemoveToken(ctx context.Context, id string) error {
-	return u.remove(ctx, "token "+id, "DELETE FROM tokens WHERE id = ?", id)
+	return u.db.write(ctx, func(t *tx) error {
+		n, err := t.exec("DELETE FROM tokens WHERE id = ?", id)
+		if err == nil && n == 0 {
+			err = unknown("token "+id, sql.ErrNoRows)
+		}
+		return err
+	})
 }
 
 // Purge implements [auth.Users].
@@ -132,16 +149,6 @@ func (u *Users) Purge(ctx context.Context, before time.Time) (n int, err error) 
 		return err
 	})
 	return n, err
-}
-
-func (u *Users) remove(ctx context.Context, what, query, id string) error {
-	return u.db.write(ctx, func(t *tx) error {
-		n, err := t.exec(query, id)
-		if err == nil && n == 0 {
-			err = unknown(what, sql.ErrNoRows)
-		}
-		return err
-	})
 }
 
 const accountColumns = "users.id, users.name, users.role, users.created"
