@@ -19,15 +19,28 @@ import (
 
 // scopeFlags narrow or place a run as a schedule, a step or a subagent would.
 type scopeFlags struct {
-	declare, cap []string
-	origin       string
-	model        string
+	declare, cap, allow, deny, client []string
+	origin                            string
+	delivery                          tool.Delivery
+	sandbox, flush                    bool
+	depth                             int
+	model                             string
 }
 
 func (s *scopeFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&s.declare, "declare", nil, "declare these tools, as a SOP step would: they and the internal ones are offered")
 	f.StringSliceVar(&s.cap, "cap", nil, "cap the run to these tools, as a subagent's start would")
+	f.StringSliceVar(&s.allow, "tools-allow", nil, "allow the run these tools, patterns or groups only, as a request would; \"\" allows none")
+	f.StringSliceVar(&s.deny, "tools-deny", nil, "deny the run these tools, patterns or groups, as a request would")
+	f.BoolVar(&s.sandbox, "sandbox", false, "hold the run to tools.sandbox, as one that is confined to a sandbox")
+	f.BoolVar(&s.flush, "flush", false, "offer memory tools only, as before a conversation is shortened")
+	f.IntVar(&s.depth, "depth", 0, "how many runs stand above it, as for a subagent")
+	f.StringSliceVar(&s.client, "client", nil, "what the front end can do beyond showing text")
+	f.StringVar(&s.delivery.Channel, "channel", "", "channel that the answer goes to")
+	f.StringVar(&s.delivery.Account, "account", "", "account of the channel")
+	f.StringVar(&s.delivery.Group, "group", "", "group of the channel")
+	f.StringVar(&s.delivery.Thread, "thread", "", "thread in the group")
 	f.StringVar(&s.origin, "origin", string(tool.FromChat), "origin of the run: chat, api, channel, cron, sop, webhook or subagent")
 	f.StringVar(&s.model, "model", "", "provider or provider/model for this command")
 }
@@ -51,6 +64,13 @@ func (a *app) request(cmd *cobra.Command, s *scopeFlags) (run.Request, error) {
 	if cmd.Flags().Changed("cap") {
 		req.Cap = tool.Only(s.cap...)
 	}
+	if cmd.Flags().Changed("tools-allow") {
+		req.Allow = tool.Only(s.allow...)
+	}
+	if s.depth < 0 {
+		return req, usage("--depth is 0 or more, not %d", s.depth)
+	}
+	req.Deny, req.Client, req.Sandbox, req.Flush, req.Depth, req.Delivery = s.deny, s.client, s.sandbox, s.flush, s.depth, s.delivery
 	return req, nil
 }
 

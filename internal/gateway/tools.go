@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/goclaw/goclaw/internal/extend/host"
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/guard/workspace"
+	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/plugin"
 )
@@ -65,12 +67,25 @@ func policies(c *config.Config, a config.Agent) surface.Policies {
 			p.Groups[name][group] = policy(g.Tools)
 		}
 	}
+	own := "agents.list[" + a.ID + "]."
+	p.Skills = surface.Skills{Where: c.Where(own + "skills.allow")}
+	for i, name := range a.Skills.Allow {
+		p.Skills.Allow = append(p.Skills.Allow, source.Text{Value: name, Pos: c.Where(fmt.Sprintf("%sskills.allow[%d]", own, i))})
+	}
+	p.Writable.Where = c.Where("datasources")
+	for _, d := range c.Datasources {
+		p.Writable.On = p.Writable.On || d.AllowWrite
+	}
+	p.Delegates = surface.Setting{On: len(a.Subagents.AllowAgents) > 0, Where: c.Where(own + "subagents.allow_agents")}
+	p.MaxDepth = c.Subagents.Limits.Depth
+	p.Whole = surface.Setting{On: !a.Tools.RAG.Enabled, Where: c.Where(own + "tools.rag.enabled")}
 	return p
 }
 
 func block(t config.Tools) surface.Block {
 	b := surface.Block{
 		Policy: policy(t.Rule), ByProvider: map[string]surface.Policy{}, BySender: map[string]surface.Policy{},
+		Sandbox:   surface.Policy{Allow: t.Sandbox.Allow, Deny: t.Sandbox.Deny},
 		Subagents: surface.Policy{Allow: t.Subagents.Allow, Deny: t.Subagents.Deny},
 	}
 	for name, r := range t.ByProvider {

@@ -94,6 +94,16 @@ type Facts struct {
 	Cap      List // the tools the run was started with
 	Declared List // the tools a step or a profile declares; no selection runs then
 	Skills   List // skills allowed
+
+	// Allow and Deny are the lists that a request brings, of entries as in a
+	// policy: names, patterns, groups, owners.
+	Allow List
+	Deny  []string
+
+	Sandbox bool     // its work is confined to a sandbox
+	Flush   bool     // it keeps what is worth keeping before a conversation is shortened
+	Depth   int      // how many runs stand above it: 0 for one that a person began
+	Client  []string // what the front end can do beyond showing text
 }
 
 // Scope is the closed authority of a run: who acts, where, with which tools at
@@ -102,7 +112,10 @@ type Facts struct {
 type Scope struct{ f Facts }
 
 // NewScope mints a scope. Only agent/run may call it.
-func NewScope(f Facts) Scope { return Scope{f: f} }
+func NewScope(f Facts) Scope {
+	f.Deny, f.Client = slices.Clone(f.Deny), slices.Clone(f.Client)
+	return Scope{f: f}
+}
 
 func (s Scope) Agent() string          { return s.f.Agent }
 func (s Scope) Session() string        { return s.f.Session }
@@ -115,6 +128,12 @@ func (s Scope) CanAsk() bool           { return s.f.CanAsk }
 func (s Scope) Cap() List              { return s.f.Cap }
 func (s Scope) Declared() List         { return s.f.Declared }
 func (s Scope) Skills() List           { return s.f.Skills }
+func (s Scope) Allow() List            { return s.f.Allow }
+func (s Scope) Deny() []string         { return slices.Clone(s.f.Deny) }
+func (s Scope) Sandbox() bool          { return s.f.Sandbox }
+func (s Scope) Flush() bool            { return s.f.Flush }
+func (s Scope) Depth() int             { return s.f.Depth }
+func (s Scope) Client() []string       { return slices.Clone(s.f.Client) }
 
 // SessionKey names the session among those of all agents: sessions of two
 // agents may have the same name. It is empty without a session.

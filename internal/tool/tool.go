@@ -41,11 +41,23 @@ type Toucher interface {
 }
 
 // Binder is a factory: given the facts of a run it returns the tool for that
-// run, or a reason why there is none.
+// run, or a reason why there is none. What it returns passes every layer like
+// any other tool.
 type Binder interface {
 	// Bind is asked for each request and must not block, nor start anything.
 	// The tool is the one that was registered, by its definition.
-	Bind(s Scope, t llm.Target) (Tool, string)
+	Bind(b Binding) (Tool, string)
+}
+
+// Binding is what a factory is told of the run that it makes a tool for. All of
+// it comes from the host, none from a model.
+type Binding struct {
+	// Scope says for whom and where: agent, session, workspace, caller, delivery
+	// with channel, account and thread, sandbox, what the client can do.
+	Scope Scope
+	// Target is the provider and model of the request; zero when no model is
+	// involved.
+	Target llm.Target
 }
 
 // namePattern is what [ValidName] accepts, for messages.
@@ -90,6 +102,10 @@ type Traits struct {
 	Core       bool // always offered when permitted
 	Internal   bool // free of side effects; joins every declared set
 	AdminOnly  bool // only for privileged callers
+	OwnerOnly  bool // only for an administrator in person, not for work that acts for no one
+	DataWrite  bool // only where some data source may be written
+	Finder     bool // finds tools that selection left out: only where selection runs, and in no step of a procedure
+	Delegates  bool // starts runs of its own: only where the agent may start some and depth is left
 	Optional   bool // takes part only when an allow list names it
 	DirectOnly bool // keeps out of search_tools and code mode
 	Inverse    bool // undoes another tool's effect; never offered to a model
@@ -98,6 +114,7 @@ type Traits struct {
 
 	Origins  []Origin // only for runs of these origins; empty means all
 	Channels []string // only for runs that deliver to these channels; empty means all
+	Client   []string // only where the front end can do all of this
 
 	Cacheable    bool // equal calls may be answered from the result cache
 	CallerCached bool // … but only for the same caller

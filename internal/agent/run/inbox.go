@@ -106,6 +106,12 @@ type rest struct {
 	Fresh     bool          `json:"fresh,omitempty"`
 	Cap       *[]string     `json:"cap,omitempty"` // nil sets no limit, an empty list allows nothing
 	Declared  *[]string     `json:"declared,omitempty"`
+	Allow     *[]string     `json:"allow,omitempty"`
+	Deny      []string      `json:"deny,omitempty"`
+	Sandbox   bool          `json:"sandbox,omitempty"`
+	Flush     bool          `json:"flush,omitempty"`
+	Depth     int           `json:"depth,omitempty"`
+	Client    []string      `json:"client,omitempty"`
 }
 
 // entry is the run's message as the inbox keeps it. busy is how it was placed.
@@ -113,7 +119,8 @@ func (run *Run) entry(busy Busy) (Entry, error) {
 	q := &run.request
 	b, err := json.Marshal(rest{
 		Delivery: q.Delivery, Message: q.Message, Model: q.Model, WhileBusy: busy, System: q.System, Seed: q.Seed, Fresh: q.Fresh,
-		Cap: names(q.Cap), Declared: names(q.Declared),
+		Cap: names(q.Cap), Declared: names(q.Declared), Allow: names(q.Allow), Deny: q.Deny,
+		Sandbox: q.Sandbox, Flush: q.Flush, Depth: q.Depth, Client: q.Client,
 	})
 	return Entry{Run: run.ID, Session: run.key(), Caller: q.Caller, Origin: q.Origin, Queued: run.queued, Rest: b}, err
 }
@@ -151,6 +158,7 @@ func (e *Entry) request() (Request, error) {
 	}
 	q.Delivery, q.Message, q.Model, q.WhileBusy = r.Delivery, r.Message, r.Model, r.WhileBusy
 	q.System, q.Seed, q.Fresh, q.Cap, q.Declared = r.System, r.Seed, r.Fresh, list(r.Cap), list(r.Declared)
+	q.Allow, q.Deny, q.Sandbox, q.Flush, q.Depth, q.Client = list(r.Allow), r.Deny, r.Sandbox, r.Flush, r.Depth, r.Client
 	return q, q.check()
 }
 

@@ -359,6 +359,7 @@ func TestARequestIsKeptWhole(t *testing.T) {
 			Delivery: tool.Delivery{Channel: "c", Thread: "t"}, Model: "x/y", ID: run.IDOf("p", "1"), WhileBusy: run.Queue,
 			Message: llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text("<hi> ü\x00"), {Kind: llm.KindMedia, Media: &llm.Media{MIME: "image/png", Data: []byte{0, 255}}}}},
 			System:  "be brief", Seed: []llm.Message{llm.UserMessage("u"), llm.AssistantMessage("a")}, Fresh: true, Cap: tool.Only(), Declared: tool.Only("b", "a"),
+			Allow: tool.Only("group:fs"), Deny: []string{"*_write"}, Sandbox: true, Flush: true, Depth: 1, Client: []string{"canvas"},
 		}
 		bare := ask("s", "bare")
 		bare.Agent, bare.WhileBusy = "main", run.Queue

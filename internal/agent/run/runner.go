@@ -115,8 +115,15 @@ type Request struct {
 	// gateway serves, people can be asked in any case: they answer on its page.
 	CanAsk bool
 
+	// What narrows the run; see [tool.Facts].
 	Cap      tool.List
 	Declared tool.List
+	Allow    tool.List
+	Deny     []string
+	Sandbox  bool
+	Flush    bool
+	Depth    int
+	Client   []string
 }
 
 // Runner starts runs and knows those that are going.
@@ -223,6 +230,7 @@ func (r *Runner) scope(p Profile, req Request, id string) tool.Scope {
 	return tool.NewScope(tool.Facts{
 		Agent: p.ID, Session: req.Session, Run: id, Origin: req.Origin, Caller: req.Caller,
 		Workspace: p.Workspace, Delivery: req.Delivery, CanAsk: req.CanAsk || r.isServing(), Cap: req.Cap, Declared: req.Declared, Skills: p.Skills,
+		Allow: req.Allow, Deny: req.Deny, Sandbox: req.Sandbox, Flush: req.Flush, Depth: req.Depth, Client: req.Client,
 	})
 }
 

@@ -15,7 +15,9 @@ import (
 func (req *Request) joins(going *Run) bool {
 	g := &going.request
 	return req.Caller == g.Caller && req.Origin == g.Origin && req.Delivery == g.Delivery && req.Model == g.Model &&
-		req.System == g.System && req.Cap.Equal(g.Cap) && req.Declared.Equal(g.Declared)
+		req.System == g.System && req.Cap.Equal(g.Cap) && req.Declared.Equal(g.Declared) &&
+		req.Allow.Equal(g.Allow) && slices.Equal(req.Deny, g.Deny) && req.Sandbox == g.Sandbox && req.Flush == g.Flush &&
+		req.Depth == g.Depth && slices.Equal(req.Client, g.Client)
 }
 
 // takeIn hands what came for the active run to its loop, with the ids under

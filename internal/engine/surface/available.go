@@ -58,7 +58,7 @@ func (d *Decider) make(e *tool.Entry, s tool.Scope, t llm.Target) (made tool.Too
 			made, reason = nil, fmt.Sprintf("its factory is broken (%v)", v)
 		}
 	}()
-	return e.Tool.(tool.Binder).Bind(s, t)
+	return e.Tool.(tool.Binder).Bind(tool.Binding{Scope: s, Target: t})
 }
 
 // with is the decision with the tools that were made for one run in the place

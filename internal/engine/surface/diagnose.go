@@ -49,6 +49,7 @@ func (d *Decider) Diagnose(cat *tool.Catalog) []Diagnosis {
 		c.list(r.policy.Deny)
 		c.also(r.policy)
 	}
+	c.skills(p.Skills)
 	return c.found
 }
 

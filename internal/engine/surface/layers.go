@@ -5,16 +5,14 @@ package surface
 // set last, so that a step gets what it declares as far as everything else
 // permits it.
 //
-// Three more have their place in the order and join the list with what they
-// act on: skills.allow after optional (with the skills, whose required tools
-// it must know), hook after compatibility (tools that before_prompt_build
-// handlers allow).
+// One more has its place in the order and joins the list with what it acts on:
+// hook after compatibility (tools that before_prompt_build handlers allow).
 var Layers = []Layer{
 	{"cap", inCap},
 	{"available", available},
 	{"policy", policy},
 	{"optional", optional},
-	// skills.allow
+	{"skills.allow", skills},
 	{roleLayer, role},
 	{"compatibility", compatibility},
 	// hook

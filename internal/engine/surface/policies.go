@@ -27,6 +27,7 @@ type Block struct {
 	Policy
 	ByProvider map[string]Policy // by provider or provider/model; both apply
 	BySender   map[string]Policy // by caller or channel:caller; * is for those without an entry
+	Sandbox    Policy            // for runs that are confined to a sandbox
 	Subagents  Policy            // for runs that another run started
 }
 
@@ -37,6 +38,23 @@ type Policies struct {
 	// Groups are policies of chat groups, by channel and then by group; * is
 	// for groups without an entry.
 	Groups map[string]map[string]Policy
+
+	Skills Skills
+
+	// What the agent has that some tools make no sense without.
+	Writable  Setting // a data source that may be written
+	Delegates Setting // agents that its runs may start
+	MaxDepth  int     // how deep runs that runs start may nest; 0 is no limit
+	// Whole says that a request is shown the whole permitted surface, so that
+	// nothing is left to be found.
+	Whole Setting
+}
+
+// Setting is whether something is set in the configuration, and where that was
+// or would be decided.
+type Setting struct {
+	On    bool
+	Where source.Pos
 }
 
 // kind says which lists of its policy a rule applies.
@@ -63,9 +81,8 @@ type rule struct {
 func (r *rule) applies(s tool.Scope, t llm.Target) bool { return r.when == nil || r.when(s, t) }
 
 // order lists the policies as rules in the order in which they are asked, each
-// under the name by which explanations call it. Sandbox and runtime rules have
-// their places before subagent and at the end; they come with the sandbox and
-// with lists that a request brings.
+// under the name by which explanations call it. What a request brings follows
+// them, as the rule runtime.
 func (p *Policies) order() []*rule {
 	var rules []*rule
 	add := func(name string, k kind, agent bool, p Policy, when func(tool.Scope, llm.Target) bool) {
@@ -106,11 +123,18 @@ func (p *Policies) order() []*rule {
 		}
 	}
 	for _, block := range [...]struct {
+		name  string
 		agent bool
 		p     Policy
-	}{{false, global.Subagents}, {true, agent.Subagents}} {
-		add("subagent", profiles, block.agent, block.p, subagent)
-		add("subagent", lists, block.agent, block.p, subagent)
+		when  func(tool.Scope, llm.Target) bool
+	}{
+		{"sandbox", false, global.Sandbox, sandboxed},
+		{"sandbox", true, agent.Sandbox, sandboxed},
+		{"subagent", false, global.Subagents, subagent},
+		{"subagent", true, agent.Subagents, subagent},
+	} {
+		add(block.name, profiles, block.agent, block.p, block.when)
+		add(block.name, lists, block.agent, block.p, block.when)
 	}
 	return rules
 }
@@ -150,5 +174,7 @@ func fromSender(sender string, all map[string]Policy) func(tool.Scope, llm.Targe
 		return !own && !ownOn
 	}
 }
+
+func sandboxed(s tool.Scope, _ llm.Target) bool { return s.Sandbox() }
 
 func subagent(s tool.Scope, _ llm.Target) bool { return s.Origin() == tool.FromSubagent }

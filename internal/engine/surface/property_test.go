@@ -43,7 +43,7 @@ func drawPolicy(t *rapid.T, label string) surface.Policy {
 
 // places are the policies of one configuration, all of which apply to the runs
 // that drawScope makes.
-type places [7]surface.Policy
+type places [9]surface.Policy
 
 func drawPlaces(t *rapid.T) (p places) {
 	for i := range p {
@@ -57,9 +57,9 @@ func drawPlaces(t *rapid.T) (p places) {
 func (p places) policies() surface.Policies {
 	return surface.Policies{
 		Global: surface.Block{
-			Policy: p[0], ByProvider: map[string]surface.Policy{"openai": p[1], "openai/gpt-x": p[2]}, Subagents: p[3],
+			Policy: p[0], ByProvider: map[string]surface.Policy{"openai": p[1], "openai/gpt-x": p[2]}, Subagents: p[3], Sandbox: p[7],
 		},
-		Agent:  surface.Block{Policy: p[4], BySender: map[string]surface.Policy{"42": p[5]}},
+		Agent:  surface.Block{Policy: p[4], BySender: map[string]surface.Policy{"42": p[5]}, Sandbox: p[8]},
 		Groups: map[string]map[string]surface.Policy{"slack": {"7": p[6]}},
 	}
 }
@@ -72,6 +72,10 @@ func drawCatalog(t *rapid.T) *tool.Catalog {
 		traits := tool.Traits{
 			Category: rapid.SampledFrom([]string{"", "fs", "web", "data"}).Draw(t, name+"category"),
 			Core:     odds("core"), Internal: odds("internal"), AdminOnly: odds("admin"), Optional: odds("optional"),
+			OwnerOnly: odds("owner"), DataWrite: odds("data"), Finder: odds("finder"), Delegates: odds("delegates"),
+		}
+		if odds("client") {
+			traits.Client = []string{"canvas"}
 		}
 		if odds("origin") {
 			traits.Origins = []tool.Origin{tool.FromSubagent}
@@ -88,6 +92,11 @@ func drawFacts(t *rapid.T) tool.Facts {
 		Delivery: tool.Delivery{Channel: "slack", Group: "7"},
 		Cap:      drawRuntimeList(t, "cap"),
 		Declared: drawRuntimeList(t, "declared"),
+		Allow:    drawEntries(t, "allow"),
+		Skills:   drawRuntimeList(t, "skills"),
+		Sandbox:  true,
+		Flush:    rapid.IntRange(0, 5).Draw(t, "flush") == 0,
+		Depth:    rapid.IntRange(0, 1).Draw(t, "depth"),
 	}
 }
 
@@ -96,6 +105,14 @@ func drawRuntimeList(t *rapid.T, label string) tool.List {
 		return tool.List{}
 	}
 	return tool.Only(rapid.SliceOfN(rapid.SampledFrom(names), 0, 8).Draw(t, label+" names")...)
+}
+
+// drawEntries is a request's list, which takes patterns and groups.
+func drawEntries(t *rapid.T, label string) tool.List {
+	if rapid.IntRange(0, 2).Draw(t, label) > 0 {
+		return tool.List{}
+	}
+	return tool.Only(rapid.SliceOfN(rapid.SampledFrom(entries), 0, 4).Draw(t, label+" entries")...)
 }
 
 func decide(cat *tool.Catalog, p places, f tool.Facts, target llm.Target) *surface.Decision {
@@ -112,11 +129,19 @@ func TestListsNeverWiden(t *testing.T) {
 
 		at := rapid.IntRange(0, len(p)-1).Draw(t, "at")
 		added := drawList(t, "added")
-		switch how := rapid.SampledFrom([]string{"deny", "allow", "cap", "declared", "profile"}).Draw(t, "how"); {
+		switch how := rapid.SampledFrom([]string{"deny", "allow", "also_allow", "cap", "declared", "profile", "runtime", "runtime deny", "skills"}).Draw(t, "how"); {
 		case how == "deny":
 			p[at].Deny = append(slices.Clone(p[at].Deny), added...)
 		case how == "allow" && len(p[at].Allow) == 0:
 			p[at].Allow = added
+		case how == "also_allow" && len(p[at].Allow) == 0 && p[at].Profile.Value == "":
+			p[at].AlsoAllow = append(slices.Clone(p[at].AlsoAllow), added...)
+		case how == "runtime" && !f.Allow.Limited():
+			f.Allow = drawEntries(t, "more")
+		case how == "runtime deny":
+			f.Deny = append(f.Deny, rapid.SliceOfN(rapid.SampledFrom(entries), 0, 3).Draw(t, "more")...)
+		case how == "skills":
+			f.Skills = f.Skills.Intersect(drawRuntimeList(t, "more"))
 		case how == "profile" && p[at].Profile.Value == "":
 			p[at].Profile.Value = "coding"
 		case how == "cap":
@@ -190,6 +215,57 @@ func TestDecisionsAreComplete(t *testing.T) {
 		slices.Sort(all)
 		if !slices.Equal(all, tool.Names(cat.Entries)) {
 			t.Fatalf("got %v", all)
+		}
+	})
+}
+
+// The order of the layers decides who is named, never what is permitted: each
+// layer judges a tool by itself.
+func TestTheOrderOfLayersPermitsTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cat, p, f := drawCatalog(t), drawPlaces(t), drawFacts(t)
+		dec := decide(cat, p, f, model)
+		layers := rapid.Permutation(surface.Layers).Draw(t, "layers")
+		removers := map[string][]string{}
+		permitted := surface.JudgeWith(surface.New(p.policies(), nil), cat, tool.NewScope(f), model, layers, func(name, layer string) {
+			removers[name] = append(removers[name], layer)
+		})
+		if !slices.Equal(permitted, tool.Names(dec.Permitted)) {
+			t.Fatalf("in another order %v are permitted, not %v", permitted, tool.Names(dec.Permitted))
+		}
+		for _, r := range dec.Removed {
+			first := slices.IndexFunc(surface.Layers, func(l surface.Layer) bool { return slices.Contains(removers[r.Tool], l.Name) })
+			if first < 0 || surface.Layers[first].Name != r.Layer {
+				t.Fatalf("%s is removed by %s, and %v would", r.Tool, r.Layer, removers[r.Tool])
+			}
+		}
+	})
+}
+
+// An absent and an empty allow list of a policy are the same; an empty list of
+// a run allows nothing. The types say which is which.
+func TestEmptyLists(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cat, p, f := drawCatalog(t), drawPlaces(t), drawFacts(t)
+		before := show(t, decide(cat, p, f, model))
+		at := rapid.IntRange(0, len(p)-1).Draw(t, "at")
+		if len(p[at].Allow) == 0 {
+			p[at].Allow = []source.Text{}
+			if after := show(t, decide(cat, p, f, model)); after != before {
+				t.Fatalf("an empty allow list changed\n%s\nto\n%s", before, after)
+			}
+		}
+		for _, empty := range []func(*tool.Facts){
+			func(f *tool.Facts) { f.Cap = tool.Only() },
+			func(f *tool.Facts) { f.Allow = tool.Only() },
+		} {
+			own := f
+			empty(&own)
+			if dec := decide(cat, p, own, model); len(dec.Permitted) > 0 {
+				t.Fatalf("an empty list allows %v", tool.Names(dec.Permitted))
+			}
 		}
 	})
 }

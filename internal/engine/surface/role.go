@@ -9,21 +9,57 @@ import (
 
 const roleLayer = "role"
 
-// role removes what is kept from callers without privilege. Its reason is the
-// one text that a refused call and a search both show.
+// role removes what is kept from some callers, and what only makes sense where
+// something else is set up. Its reason is the one text that a refused call and
+// a search both show.
 func role(f *Facts, e *tool.Entry) *tool.Removal {
-	if !e.Def.AdminOnly || (auth.Principal{Role: f.Role}).Privileged() {
-		return nil
+	name := e.Def.Name
+	switch privileged := (auth.Principal{Role: f.Role}).Privileged(); {
+	case e.Def.OwnerOnly && (f.Role != auth.Admin || !f.Human):
+		return &tool.Removal{
+			Rule:   "owner_only",
+			Reason: fmt.Sprintf("%s is for an administrator in person; it is withheld from %s", name, f.who()),
+			Fix:    "let an administrator do it",
+		}
+	case (e.Def.AdminOnly || e.Def.DataWrite) && !privileged:
+		return &tool.Removal{
+			Rule:   "admin_only",
+			Reason: fmt.Sprintf("%s needs an administrator; it is withheld from %s", name, f.who()),
+			Fix:    "let an administrator do it",
+		}
+	case e.Def.DataWrite && !f.agent.Writable.On:
+		return &tool.Removal{
+			Rule:   "allow_write",
+			Reason: fmt.Sprintf("%s needs a data source that may be written, and none has allow_write: true", name),
+			Where:  f.agent.Writable.Where,
+			Fix:    "set allow_write: true for a data source",
+		}
+	case e.Def.Finder && f.agent.Whole.On:
+		return &tool.Removal{
+			Rule:   "selection",
+			Reason: fmt.Sprintf("%s has nothing to find: every permitted tool is shown", name),
+			Where:  f.agent.Whole.Where,
+			Fix:    "set tools.rag.enabled: true",
+		}
+	case e.Def.Finder && (f.Declared.Limited() || f.Origin == tool.FromSOP):
+		return &tool.Removal{
+			Rule:   "selection",
+			Reason: fmt.Sprintf("%s is not for a step that declares its tools", name),
+			Fix:    "declare the tools that the step needs",
+		}
 	}
-	who := string(f.Role)
-	if who == "" {
-		who = "nobody"
+	return nil
+}
+
+// who names the caller by what they may do.
+func (f *Facts) who() string {
+	switch {
+	case f.Role == "":
+		return `the role "nobody"`
+	case f.Role == auth.Admin && !f.Human:
+		return "whoever is no person"
 	}
-	return &tool.Removal{
-		Rule:   "admin_only",
-		Reason: fmt.Sprintf("%s needs an administrator; it is withheld from the role %q", e.Def.Name, who),
-		Fix:    "let an administrator do it",
-	}
+	return fmt.Sprintf("the role %q", f.Role)
 }
 
 // Withheld lists what the caller's role alone keeps away, in the order of

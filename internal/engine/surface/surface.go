@@ -46,11 +46,32 @@ type Facts struct {
 	Origin   tool.Origin
 	Channel  string // that the answers go to
 	Role     auth.Role
+	Human    bool       // the caller is a person
 	Model    llm.Target // zero when the tools are for no model
 	Declined []Declined // by factories, ordered by tool
 
-	rules []*rule // the policies that apply to this run, in their order
-	fits  *fits   // how tools are shown to the model's provider; nil as they are
+	// What the request brings, and what its run is for.
+	Allow  tool.List // entries as in a policy
+	Deny   []string
+	Skills tool.List
+	Client []string // what the front end can do
+	Flush  bool
+	Depth  int
+
+	rules    []*rule         // the policies that apply to this run, in their order
+	fits     *fits           // how tools are shown to the model's provider; nil as they are
+	agent    *Policies       // what the agent has; not to be asked for lists
+	required map[string]bool // tools that the listed skills need
+}
+
+// factsOf are the facts of a run, without what belongs to the agent.
+func factsOf(s tool.Scope, t llm.Target, declined []Declined) Facts {
+	c := s.Caller()
+	return Facts{
+		Cap: s.Cap(), Declared: s.Declared(), Origin: s.Origin(), Channel: s.Delivery().Channel,
+		Role: c.Role, Human: c.Human, Model: t, Declined: declined,
+		Allow: s.Allow(), Deny: s.Deny(), Skills: s.Skills(), Client: s.Client(), Flush: s.Flush(), Depth: s.Depth(),
+	}
 }
 
 // Declined is a tool that its factory did not make for this run.
@@ -91,6 +112,7 @@ const maxRemembered = 64
 // generation is what holds as long as catalog and policies stay the same.
 type generation struct {
 	catalog   *tool.Catalog
+	policies  Policies
 	factories []*tool.Entry
 	rules     []*rule
 	decisions map[key]*Decision
@@ -130,10 +152,7 @@ func (d *Decider) SetDialects(of Dialects) {
 func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decision {
 	g := d.generation(cat)
 	bound, declined := d.bind(g, s, t)
-	f := Facts{
-		Cap: s.Cap(), Declared: s.Declared(), Origin: s.Origin(), Channel: s.Delivery().Channel,
-		Role: s.Caller().Role, Model: t, Declined: declined,
-	}
+	f := factsOf(s, t, declined)
 	k := f.key()
 	var in [32]byte
 	active := in[:0]
@@ -148,12 +167,7 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 	defer d.mu.Unlock()
 	dec := g.decisions[k]
 	if dec == nil {
-		for _, r := range g.rules {
-			if r.applies(s, t) {
-				f.rules = append(f.rules, r)
-			}
-		}
-		f.fits = d.fitsFor(g, t)
+		d.complete(&f, g, s, t)
 		dec = judge(cat, &f)
 		if len(g.decisions) >= maxRemembered {
 			clear(g.decisions)
@@ -163,13 +177,27 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 	return dec.with(bound)
 }
 
+// complete adds to f what belongs to the agent. The caller holds d.mu.
+func (d *Decider) complete(f *Facts, g *generation, s tool.Scope, t llm.Target) {
+	for _, r := range g.rules {
+		if r.applies(s, t) {
+			f.rules = append(f.rules, r)
+		}
+	}
+	if r := runtime(f, g.catalog); r != nil {
+		f.rules = append(f.rules, r)
+	}
+	f.fits, f.agent = d.fitsFor(g, t), &g.policies
+	f.required = g.policies.Skills.requiredBy(f.Skills)
+}
+
 // generation returns what is compiled for cat under the present policies.
 func (d *Decider) generation(cat *tool.Catalog) *generation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now == nil || d.now.catalog != cat {
 		g := &generation{
-			catalog: cat, rules: d.policies.compile(cat), decisions: map[key]*Decision{}, fits: map[*jsonschema.Dialect]*fits{},
+			catalog: cat, policies: d.policies, rules: d.policies.compile(cat), decisions: map[key]*Decision{}, fits: map[*jsonschema.Dialect]*fits{},
 		}
 		for _, e := range cat.Entries {
 			if _, ok := e.Tool.(tool.Binder); ok {
@@ -216,6 +244,9 @@ func (f *Facts) lists() []string {
 			lists = append(lists, r.allow)
 		}
 	}
+	if f.Skills.Limited() {
+		lists = append(lists, cmp.Or(f.agent.Skills.Where.Key, "skills.allow"))
+	}
 	if f.Declared.Limited() {
 		lists = append(lists, "the declared tools")
 	}
@@ -224,18 +255,22 @@ func (f *Facts) lists() []string {
 
 // key is Facts in a form that can be compared.
 type key struct {
-	cap, declared, declined string
-	origin                  tool.Origin
-	channel                 string
-	role                    auth.Role
-	model                   llm.Target
-	rules                   string
+	cap, declared, declined    string
+	allow, deny, skills, needs string
+	origin                     tool.Origin
+	channel                    string
+	role                       auth.Role
+	human, flush               bool
+	depth                      int
+	model                      llm.Target
+	rules                      string
 }
 
 func (f *Facts) key() key {
 	k := key{
 		cap: joined(f.Cap), declared: joined(f.Declared),
-		origin: f.Origin, channel: f.Channel, role: f.Role, model: f.Model,
+		allow: joined(f.Allow), deny: strings.Join(f.Deny, "\x00"), skills: joined(f.Skills), needs: strings.Join(f.Client, "\x00"),
+		origin: f.Origin, channel: f.Channel, role: f.Role, human: f.Human, flush: f.Flush, depth: f.Depth, model: f.Model,
 	}
 	if len(f.Declined) > 0 {
 		var b strings.Builder

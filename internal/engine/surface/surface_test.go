@@ -33,7 +33,7 @@ type factory struct {
 	bind func(tool.Scope, llm.Target) (tool.Tool, string)
 }
 
-func (f factory) Bind(s tool.Scope, t llm.Target) (tool.Tool, string) { return f.bind(s, t) }
+func (f factory) Bind(b tool.Binding) (tool.Tool, string) { return f.bind(b.Scope, b.Target) }
 
 func plain(name string, traits tool.Traits) tool.Tool {
 	return &fake{tool.Definition{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{}}`), Traits: traits}}

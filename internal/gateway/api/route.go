@@ -70,6 +70,28 @@ var done = []success{{status: http.StatusNoContent}}
 // param is a parameter of a query, or a header.
 type param struct{ name, about string }
 
+// looked are the parameters by which a run is looked at that isn't started.
+var looked = []param{
+	{"agent", "the agent"},
+	{"session", "the session"},
+	{"role", "as which role, at most the caller's"},
+	{"origin", "as a run of this origin"},
+	{"model", "provider or provider/model"},
+	{"message", "the message that the request is for"},
+	{"cap", "as a run with this cap: names with commas; empty allows none"},
+	{"declare", "as a run that declares these tools"},
+	{"tools_allow", "as a run whose request allows these tools, patterns and groups; empty allows none"},
+	{"tools_deny", "as a run whose request denies these"},
+	{"channel", "as a run that answers to this channel"},
+	{"account", "of the channel"},
+	{"group", "of the channel"},
+	{"thread", "in the group"},
+	{"client", "what the front end can do beyond showing text"},
+	{"sandbox", "true: as a run that is confined to a sandbox"},
+	{"flush", "true: as before a conversation is shortened"},
+	{"depth", "how many runs stand above it"},
+}
+
 // routes is the interface, in the order of the OpenAPI document.
 func routes() []route {
 	return []route{
@@ -155,12 +177,12 @@ func routes() []route {
 
 		{
 			method: "GET", path: "/api/tools", access: user, handle: listTools, refusals: []int{404}, summary: "The tools that a run is offered, and what not and why",
-			query:   []param{{"agent", "the agent"}, {"session", "the session"}, {"role", "as which role, at most the caller's"}, {"origin", "as a run of this origin"}, {"model", "provider or provider/model"}},
+			query:   looked,
 			answers: gives(Surface{}),
 		},
 		{
 			method: "GET", path: "/api/tools/{name}/explain", access: user, handle: explainTool, summary: "How far a tool gets, why no further, and what to do about it",
-			query:   []param{{"agent", "the agent"}, {"session", "the session"}, {"role", "as which role, at most the caller's"}, {"origin", "as a run of this origin"}, {"model", "provider or provider/model"}, {"message", "the message that the request is for"}},
+			query:   looked,
 			answers: gives(Explanation{}),
 		},
 		{

@@ -17,6 +17,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // stopWithin is how long stopping a run waits for its end, so that the answer
@@ -251,6 +252,10 @@ func within(ctx context.Context, d time.Duration, c <-chan struct{}) {
 // caller may do.
 func (s *Server) request(ctx context.Context, c Caller, body StartRun) (req run.Request, back func() error, err error) {
 	req = run.Request{Origin: c.origin(), Caller: c.Principal, Model: body.Model, Fresh: body.Fresh, WhileBusy: run.Busy(body.WhileBusy)}
+	if body.ToolsAllow != nil {
+		req.Allow = tool.Only(*body.ToolsAllow...)
+	}
+	req.Deny, req.Sandbox, req.Client = body.ToolsDeny, body.Sandbox, body.Client
 	back = func() error { return nil }
 	switch req.WhileBusy {
 	case "", run.Queue, run.Steer, run.Interrupt:

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/auth"
@@ -43,7 +45,46 @@ func (s *Server) look(r *http.Request, c Caller) (run.Request, error) {
 	if text := q.Get("message"); text != "" {
 		req.Message = llm.UserMessage(text)
 	}
-	return req, nil
+	return req, narrow(&req, q)
+}
+
+// narrow sets what of a query narrows and places a run that is looked at.
+func narrow(req *run.Request, q url.Values) error {
+	for name, to := range map[string]*tool.List{"cap": &req.Cap, "declare": &req.Declared, "tools_allow": &req.Allow} {
+		if q.Has(name) {
+			*to = tool.Only(commas(q.Get(name))...)
+		}
+	}
+	req.Deny, req.Client = commas(q.Get("tools_deny")), commas(q.Get("client"))
+	req.Delivery = tool.Delivery{Channel: q.Get("channel"), Account: q.Get("account"), Group: q.Get("group"), Thread: q.Get("thread")}
+	for name, to := range map[string]*bool{"sandbox": &req.Sandbox, "flush": &req.Flush} {
+		switch v := q.Get(name); v {
+		case "", "false":
+		case "true":
+			*to = true
+		default:
+			return badRequest("%s is %q: it can be true or false", name, v)
+		}
+	}
+	if v := q.Get("depth"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			return badRequest("depth is %q: it is a number from 0 on", v)
+		}
+		req.Depth = n
+	}
+	return nil
+}
+
+// commas are the parts of a list that is written with commas.
+func commas(s string) []string {
+	var parts []string
+	for p := range strings.SplitSeq(s, ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }
 
 // as sets in whose role and from where a look is to be, if the query says so.

@@ -62,6 +62,13 @@ type StartRun struct {
 	Model string `json:"model,omitempty"`
 	// Fresh asks the model even where the cache of answers has one to an equal request.
 	Fresh bool `json:"fresh,omitempty"`
+	// ToolsAllow narrows the run to these tools, patterns and groups; an empty list allows none. ToolsDeny takes tools from it.
+	ToolsAllow *[]string `json:"tools_allow,omitempty"`
+	ToolsDeny  []string  `json:"tools_deny,omitempty"`
+	// Sandbox holds the run to tools.sandbox.
+	Sandbox bool `json:"sandbox,omitempty"`
+	// Client is what the client can do beyond showing text, which some tools need.
+	Client []string `json:"client,omitempty"`
 	// WhileBusy says what happens when the session's run is going: queue, steer or interrupt; empty means sessions.while_busy.
 	WhileBusy string `json:"while_busy,omitempty"`
 	// Stream answers with the run's events (the default); false answers at once with the run.

@@ -1385,18 +1385,25 @@ export interface components {
             agent?: string;
             /** @description Attachments are ids that POST /api/attachments gave. */
             attachments?: string[];
+            /** @description Client is what the client can do beyond showing text, which some tools need. */
+            client?: string[];
             /** @description Fresh asks the model even where the cache of answers has one to an equal request. */
             fresh?: boolean;
             /** @description Message is what the person says. */
             message: string;
             /** @description Model is a provider or provider/model for this run. */
             model?: string;
+            /** @description Sandbox holds the run to tools.sandbox. */
+            sandbox?: boolean;
             /** @description Session is the conversation that goes on; empty begins one. */
             session?: string;
             /** @description StopOnDisconnect stops the run when the client of a stream leaves before its end. */
             stop_on_disconnect?: boolean;
             /** @description Stream answers with the run's events (the default); false answers at once with the run. */
             stream?: boolean;
+            /** @description ToolsAllow narrows the run to these tools, patterns and groups; an empty list allows none. ToolsDeny takes tools from it. */
+            tools_allow?: string[];
+            tools_deny?: string[];
             /** @description WhileBusy says what happens when the session's run is going: queue, steer or interrupt; empty means sessions.while_busy. */
             while_busy?: string;
         };
@@ -2750,6 +2757,32 @@ export interface operations {
                 origin?: string;
                 /** @description provider or provider/model */
                 model?: string;
+                /** @description the message that the request is for */
+                message?: string;
+                /** @description as a run with this cap: names with commas; empty allows none */
+                cap?: string;
+                /** @description as a run that declares these tools */
+                declare?: string;
+                /** @description as a run whose request allows these tools, patterns and groups; empty allows none */
+                tools_allow?: string;
+                /** @description as a run whose request denies these */
+                tools_deny?: string;
+                /** @description as a run that answers to this channel */
+                channel?: string;
+                /** @description of the channel */
+                account?: string;
+                /** @description of the channel */
+                group?: string;
+                /** @description in the group */
+                thread?: string;
+                /** @description what the front end can do beyond showing text */
+                client?: string;
+                /** @description true: as a run that is confined to a sandbox */
+                sandbox?: string;
+                /** @description true: as before a conversation is shortened */
+                flush?: string;
+                /** @description how many runs stand above it */
+                depth?: string;
             };
             header?: never;
             path?: never;
@@ -2791,6 +2824,30 @@ export interface operations {
                 model?: string;
                 /** @description the message that the request is for */
                 message?: string;
+                /** @description as a run with this cap: names with commas; empty allows none */
+                cap?: string;
+                /** @description as a run that declares these tools */
+                declare?: string;
+                /** @description as a run whose request allows these tools, patterns and groups; empty allows none */
+                tools_allow?: string;
+                /** @description as a run whose request denies these */
+                tools_deny?: string;
+                /** @description as a run that answers to this channel */
+                channel?: string;
+                /** @description of the channel */
+                account?: string;
+                /** @description of the channel */
+                group?: string;
+                /** @description in the group */
+                thread?: string;
+                /** @description what the front end can do beyond showing text */
+                client?: string;
+                /** @description true: as a run that is confined to a sandbox */
+                sandbox?: string;
+                /** @description true: as before a conversation is shortened */
+                flush?: string;
+                /** @description how many runs stand above it */
+                depth?: string;
             };
             header?: never;
             path: {
