@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/lib/contain"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -47,7 +48,7 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 	limited, stop := context.WithTimeoutCause(ctx, limit, errLimit)
 	defer stop()
 	t, call := inv.entry.Tool, inv.call()
-	got, err := pool.Contain(limited, r.pool, inv.entry.Owner.String(), grace, func() returned {
+	got, err := contain.Run(limited, r.pool.Fence(), inv.entry.Owner.String(), grace, func() returned {
 		result, err := t.Execute(limited, call)
 		return returned{result, err}
 	})
@@ -100,19 +101,19 @@ func failed(ctx context.Context, inv *invocation, err error, timeUp bool, limit 
 
 // broken sorts what happened to a call whose code did not return.
 func (r runner) broken(ctx context.Context, inv *invocation, err error, limit time.Duration) {
-	var panicked *pool.Panic
+	var panicked *contain.Panic
 	switch {
 	case errors.As(err, &panicked):
 		r.log.Error("a tool panicked", "tool", inv.out.Tool, "owner", inv.entry.Owner.String(),
 			"panic", panicked.Value, "stack", string(panicked.Stack))
 		inv.crashed("the tool "+inv.out.Tool, panicked.Value)
-	case errors.Is(err, pool.ErrExhausted):
+	case errors.Is(err, contain.ErrExhausted):
 		inv.refuse(&tool.Refusal{
 			Rule:    "exhausted",
 			Reason:  "Too many earlier calls hang although their time is up, of this tool and its like or of all, so nothing ran.",
 			Allowed: "Wait until they have ended, or restart GoClaw.",
 		})
-	case errors.Is(err, pool.ErrAbandoned):
+	case errors.Is(err, contain.ErrAbandoned):
 		r.log.Warn("a tool did not stop when it was told to and was left behind", "tool", inv.out.Tool,
 			"owner", inv.entry.Owner.String(), "left_behind", r.pool.Stats().Abandoned)
 		if ctx.Err() != nil {

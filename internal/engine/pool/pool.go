@@ -10,7 +10,7 @@
 // spawned. Two kinds of work stand outside: work that itself waits for other
 // work takes no worker ([Pool.Aside]), so that no depth of nesting can
 // deadlock, and code that does not come back when it is told to is left behind
-// ([Contain]) and its worker goes on; how much may be left behind is bounded.
+// ([Pool.Fence]) and its worker goes on; how much may be left behind is bounded.
 //
 // A pool has no goroutine of its own and lives until [Pool.Close], which waits
 // for everything that runs. It knows nothing of tools.
@@ -27,6 +27,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/goclaw/goclaw/internal/lib/contain"
 )
 
 // ErrClosed is returned for work that is handed in after Close.
@@ -36,8 +38,8 @@ var ErrClosed = errors.New("pool: closed")
 type Options struct {
 	Workers int // tasks that run at once, besides one of each other person; 8
 	Queue   int // tasks that wait before whoever hands in another one waits too; 64
-	// Abandoned is how many calls of Contain may be left behind at any time, a
-	// quarter of them by one owner; 4 for each worker.
+	// Abandoned is how many calls may be left behind the pool's fence at any
+	// time, a quarter of them by one owner; 4 for each worker.
 	Abandoned int
 	Log       *slog.Logger // the default logger
 }
@@ -45,8 +47,9 @@ type Options struct {
 // Pool runs tasks on a bounded number of workers. It is safe for concurrent
 // use.
 type Pool struct {
-	workers, queue, limit int
-	log                   *slog.Logger
+	workers, queue int
+	fence          *contain.Fence
+	log            *slog.Logger
 
 	mu     sync.Mutex
 	people map[string]*person // those who have tasks, waiting or running
@@ -55,8 +58,7 @@ type Pool struct {
 	ready   []*person
 	blocked []*Task // tasks without a place in the queue, oldest first
 
-	busy, queued, aside, abandoned int
-	left                           map[string]int // of abandoned, by owner
+	busy, queued, aside int
 
 	closed bool
 	ended  chan struct{} // closed when the pool is closed and nothing runs
@@ -64,20 +66,21 @@ type Pool struct {
 
 // New makes a pool.
 func New(o Options) *Pool {
-	p := &Pool{workers: o.Workers, queue: o.Queue, limit: o.Abandoned, log: o.Log}
+	p := &Pool{workers: o.Workers, queue: o.Queue, log: o.Log}
 	if p.workers <= 0 {
 		p.workers = 8
 	}
 	if p.queue <= 0 {
 		p.queue = 64
 	}
-	if p.limit <= 0 {
-		p.limit = 4 * p.workers
+	if o.Abandoned <= 0 {
+		o.Abandoned = 4 * p.workers
 	}
+	p.fence = contain.NewFence(o.Abandoned)
 	if p.log == nil {
 		p.log = slog.Default()
 	}
-	p.people, p.left, p.ended = map[string]*person{}, map[string]int{}, make(chan struct{})
+	p.people, p.ended = map[string]*person{}, make(chan struct{})
 	return p
 }
 
@@ -361,6 +364,9 @@ func (p *Pool) Aside(run func()) error {
 	return nil
 }
 
+// Fence is what tasks leave calls behind that don't come back.
+func (p *Pool) Fence() *contain.Fence { return p.fence }
+
 // Workers is how many tasks run at once, besides one of each other person.
 func (p *Pool) Workers() int { return p.workers }
 
@@ -377,7 +383,7 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{Busy: p.busy, Queued: p.queued, Blocked: len(p.blocked), Aside: p.aside, Abandoned: p.abandoned}
+	return Stats{Busy: p.busy, Queued: p.queued, Blocked: len(p.blocked), Aside: p.aside, Abandoned: p.fence.Left()}
 }
 
 // Close refuses new work and waits until all that was handed in has ended,
@@ -392,7 +398,9 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Unlock()
 	select {
 	case <-p.ended:
-		return nil
+		if p.fence.Wait(ctx) == nil { // nobody is left who could leave more behind
+			return nil
+		}
 	case <-ctx.Done():
 	}
 	s := p.Stats()
@@ -403,7 +411,7 @@ func (p *Pool) Close(ctx context.Context) error {
 // settle tells Close when nothing runs any more. Nothing waits either then,
 // since tasks wait only while all workers are busy.
 func (p *Pool) settle() {
-	if p.closed && p.busy+p.aside+p.abandoned == 0 {
+	if p.closed && p.busy+p.aside == 0 {
 		select {
 		case <-p.ended:
 		default:

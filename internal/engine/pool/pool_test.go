@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/lib/contain"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -378,81 +379,24 @@ func TestCloseRefusesAndWaits(t *testing.T) {
 	})
 }
 
-func TestContain(t *testing.T) {
-	t.Parallel()
-	p := pool.New(pool.Options{})
-	got, err := pool.Contain(t.Context(), p, "owner", 0, func() string { return "fine" })
-	if got != "fine" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-	_, err = pool.Contain(t.Context(), p, "owner", 0, func() string { panic("broken") })
-	var broken *pool.Panic
-	if !errors.As(err, &broken) || broken.Value != "broken" || !strings.Contains(string(broken.Stack), "TestContain") {
-		t.Errorf("got %v", err)
-	}
-	_, err = pool.Contain(t.Context(), p, "owner", 0, func() string { runtime.Goexit(); return "" })
-	if !errors.Is(err, pool.ErrExited) {
-		t.Errorf("got %v", err)
-	}
-	closed(t, p)
-}
-
-func TestContainLeavesBehindWhatHangs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := pool.New(pool.Options{Workers: 1, Abandoned: 8})
-		release := make(chan struct{})
-		limited := func(owner string, f func() int) (int, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			return pool.Contain(ctx, p, owner, 100*time.Millisecond, f)
-		}
-		fine := func() int { return 7 }
-		begin := time.Now()
-		for i := range 8 {
-			// Whose code hangs does not take the others along.
-			if n, err := limited("sound", fine); n != 7 || err != nil {
-				t.Errorf("got %d, %v beside %d that hang", n, err, i)
-			}
-			if _, err := limited(fmt.Sprint("broken", i/2), func() int { <-release; return 1 }); !errors.Is(err, pool.ErrAbandoned) {
-				t.Errorf("got %v", err)
-			}
-			if _, err := limited(fmt.Sprint("broken", i/2), fine); i%2 == 1 && !errors.Is(err, pool.ErrExhausted) || i%2 == 0 && err != nil {
-				t.Errorf("%d: got %v", i, err)
-			}
-		}
-		if took := time.Since(begin); took != 8*1100*time.Millisecond {
-			t.Errorf("took %v", took)
-		}
-		if _, err := limited("sound", fine); !errors.Is(err, pool.ErrExhausted) {
-			t.Errorf("got %v", err)
-		}
-		if n := p.Stats().Abandoned; n != 8 {
-			t.Errorf("%d left behind", n)
-		}
-		close(release)
-		synctest.Wait()
-		if n, err := limited("broken0", fine); n != 7 || err != nil {
-			t.Errorf("got %d, %v once they had ended", n, err)
-		}
-		closed(t, p)
-	})
-}
-
-func TestContainTakesWhatComesWithinGrace(t *testing.T) {
+func TestCloseWaitsForWhatWasLeftBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.New(pool.Options{})
+		release := make(chan struct{})
+		handIn(t, p, of("s"), 1, func(int) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := contain.Run(ctx, p.Fence(), "owner", 0, func() int { <-release; return 1 }); !errors.Is(err, contain.ErrAbandoned) {
+				t.Errorf("got %v", err)
+			}
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		n, err := pool.Contain(ctx, p, "owner", 100*time.Millisecond, func() int {
-			<-ctx.Done()
-			time.Sleep(50 * time.Millisecond)
-			return 7
-		})
-		if n != 7 || err != nil {
-			t.Errorf("got %d, %v", n, err)
+		if err := p.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "and 1 left behind") {
+			t.Errorf("got %v", err)
 		}
+		close(release)
 		closed(t, p)
 	})
 }
@@ -502,15 +446,5 @@ func BenchmarkSessions(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
-	}
-}
-
-func BenchmarkContain(b *testing.B) {
-	p := pool.New(pool.Options{})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := pool.Contain(b.Context(), p, "owner", 0, func() int { return 1 }); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
