@@ -249,6 +249,7 @@ var goclaw = policy{
 		"internal/gateway/api":    "the timer that asks whether an open request's token still holds, and what brings a stream its events; the request ends them and waits",
 		"internal/guard/process":  "reads a child's output; ends with the child, which is waited for",
 		"internal/provider":       "the timer of a model call's time-outs; it only ends a context and is stopped with the call; questions about a list of models, which who asks waits for",
+		"internal/hook":           "tells observers what happened; Close waits for them",
 		"internal/lib/contain":    "code that may hang; who calls waits for it, or leaves it behind its fence, which Wait waits for",
 		"internal/lib/supervisor": "starts what others own and waits for it",
 	},

@@ -1,9 +1,23 @@
 // Package hook is where rules and handlers are consulted at the checkpoints of
-// a run. Deciders ([Before]) may rewrite a call's arguments, block it or have a
-// person asked; observers ([After]) are told how it ended. Admin rules and the
-// handlers of plugins stand in one order, highest priority first.
+// a run and of the gateway. One dispatcher, the [Bus], has two fronts: typed
+// handlers ([Bus.On]) may decide, change or observe, each as its hook allows;
+// observers of the event registry ([Bus.Watch]) are told. Admin rules
+// ([Bus.SetRules]) stand in one order with the typed handlers, highest priority
+// first.
 //
-// Start reading at [Before] and [Verdict].
+// Who decides is asked one after the other, on the way of what is decided, and
+// fails closed: a decider that returns an error, panics or is not ready in time
+// blocks. Who changes results or messages is asked in the same way and passed
+// over when it fails. Who observes is told on a goroutine of its own, one thing
+// after the other, and nobody waits for it; one that is too slow misses what
+// exceeds a bound. Each handler has a time limit, at which its context ends;
+// one that goes on is left behind, and an owner of too many of those is not
+// asked any more, which for a decider means that it blocks.
+//
+// A Bus lives as long as its process; [Bus.Close] has observers told what they
+// are still to be told. What a handler is given is a copy.
+//
+// Start reading at [Before] and [Verdict], then at [Bus.Before].
 package hook
 
 import (

@@ -104,6 +104,15 @@ type Facts struct {
 	Flush   bool     // it keeps what is worth keeping before a conversation is shortened
 	Depth   int      // how many runs stand above it: 0 for one that a person began
 	Client  []string // what the front end can do beyond showing text
+
+	Narrowed Narrowed // what hooks left of the tools
+}
+
+// Narrowed is what handlers of before_prompt_build left of a run's tools.
+type Narrowed struct {
+	Allow  List   // what all of them allow
+	By     string // who set that limit, for people
+	Failed string // who failed, so that only tools which read are left; empty for nobody
 }
 
 // Scope is the closed authority of a run: who acts, where, with which tools at
@@ -134,6 +143,7 @@ func (s Scope) Sandbox() bool          { return s.f.Sandbox }
 func (s Scope) Flush() bool            { return s.f.Flush }
 func (s Scope) Depth() int             { return s.f.Depth }
 func (s Scope) Client() []string       { return slices.Clone(s.f.Client) }
+func (s Scope) Narrowed() Narrowed     { return s.f.Narrowed }
 
 // SessionKey names the session among those of all agents: sessions of two
 // agents may have the same name. It is empty without a session.
@@ -154,4 +164,20 @@ func (s Scope) WithinCap(l List) Scope {
 func (s Scope) WithDeclared(l List) Scope {
 	s.f.Declared = s.f.Declared.Intersect(l)
 	return s
+}
+
+// Narrow is s with what hooks left of its tools narrowed by n.
+func (s Scope) Narrow(n Narrowed) Scope {
+	now := &s.f.Narrowed
+	now.Allow = now.Allow.Intersect(n.Allow)
+	now.By, now.Failed = list(now.By, n.By), list(now.Failed, n.Failed)
+	return s
+}
+
+// list adds to names, which commas part.
+func list(names, more string) string {
+	if names == "" || more == "" {
+		return names + more
+	}
+	return names + ", " + more
 }

@@ -1,0 +1,185 @@
+package hook
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// What an observer is still to be told is bounded, by number and by about how
+// many bytes it holds; beyond that it misses some.
+const (
+	maxUntold = 4096
+	maxBytes  = 32 << 20
+)
+
+// line is what an observer is still to be told, in order. One after the other
+// is told on a goroutine that lives as long as there is something.
+type line struct {
+	mu     sync.Mutex
+	jobs   []job
+	bytes  int
+	busy   bool
+	missed int
+}
+
+type job struct {
+	tell  func(context.Context) error
+	bytes int
+}
+
+// put adds a job and reports whether somebody has to begin to serve the line.
+// ok is false when the observer misses it.
+func (l *line) put(j job) (begin, ok bool, missed int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.jobs) >= maxUntold || len(l.jobs) > 0 && l.bytes+j.bytes > maxBytes {
+		l.missed++
+		return false, false, l.missed
+	}
+	l.jobs = append(l.jobs, j)
+	l.bytes += j.bytes
+	begin = !l.busy
+	l.busy = true
+	return begin, true, l.missed
+}
+
+// next takes the oldest job. Without one the line is no longer served.
+func (l *line) next() (job, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.jobs) == 0 {
+		l.jobs, l.busy = nil, false
+		return job{}, false
+	}
+	j := l.jobs[0]
+	l.jobs[0] = job{}
+	l.jobs = l.jobs[1:]
+	l.bytes -= j.bytes
+	return j, true
+}
+
+// drop forgets all jobs and says how many they were.
+func (l *line) drop() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.jobs)
+	l.jobs, l.bytes = nil, 0
+	return n
+}
+
+// tell tells the observers of a point. It waits for none of them. event makes a
+// copy for each, of about so many bytes.
+func tell[E any](b *Bus, point string, bytes int, event func() E) {
+	for _, h := range b.at(point) {
+		switch f := h.call.(type) {
+		case func(context.Context, E) error:
+			e := event()
+			b.queue(h, job{func(ctx context.Context) error { return f(ctx, e) }, bytes})
+		case func(context.Context, Event) error:
+			e := Event{Name: h.event, Time: time.Now(), Data: event()}
+			b.queue(h, job{func(ctx context.Context) error { return f(ctx, e) }, bytes})
+		}
+	}
+}
+
+// queue hands a job to an observer.
+func (b *Bus) queue(h *handler, j job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	begin, ok, missed := h.line.put(j)
+	if !ok && missed&(missed-1) == 0 { // at 1, 2, 4, … so that the log isn't flooded
+		b.log.Warn("an observer is too slow and misses events", "hook", h.point, "handler", h.label(), "missed", missed)
+	}
+	if begin {
+		b.lines++
+		go b.serve(h)
+	}
+}
+
+// serve tells an observer what it is to be told.
+func (b *Bus) serve(h *handler) {
+	for {
+		j, ok := h.line.next()
+		if !ok {
+			break
+		}
+		_, _, err := ask(b.base, b, h, func(ctx context.Context) (struct{}, error) { return struct{}{}, j.tell(ctx) })
+		if err != nil && b.base.Err() == nil {
+			b.log.Warn("an observer failed", "hook", h.point, "handler", h.label(), "err", err)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lines--
+	if b.lines == 0 && b.idle != nil {
+		close(b.idle)
+		b.idle = nil
+	}
+}
+
+// After tells the observers that a call has ended.
+func (b *Bus) After(c *Call, o *tool.Outcome) {
+	tell(b, afterToolCall, len(c.Args)+len(o.Details)+size(o.Content), func() *Ended { return &Ended{c.copied(), copied(o)} })
+}
+
+// ModelInput tells of a request to a model.
+func (b *Bus) ModelInput(in *ModelInput) {
+	n := 0
+	for _, m := range in.Messages {
+		n += size(m.Parts)
+	}
+	tell(b, llmInput, n, func() *ModelInput {
+		own := *in
+		own.Messages = make([]llm.Message, len(in.Messages))
+		for i, m := range in.Messages {
+			own.Messages[i] = light(m)
+		}
+		return &own
+	})
+}
+
+// ModelOutput tells of a model's answer.
+func (b *Bus) ModelOutput(out *ModelOutput) {
+	tell(b, llmOutput, size(out.Message.Parts), func() *ModelOutput {
+		own := *out
+		own.Message = light(out.Message)
+		return &own
+	})
+}
+
+// Received tells of a message that a person sent.
+func (b *Bus) Received(m *Message) { b.message(messageReceived, m) }
+
+// Sent tells of a message that a person was sent.
+func (b *Bus) Sent(m *Message) { b.message(messageSent, m) }
+
+func (b *Bus) message(point string, m *Message) {
+	tell(b, point, size(m.Message.Parts), m.copied)
+}
+
+// SessionStart tells of a session that begins, SessionEnd of one that ends.
+func (b *Bus) SessionStart(s Session) {
+	tell(b, sessionStart, 0, func() *Session { own := s; return &own })
+}
+
+// SessionEnd tells of a session that ends.
+func (b *Bus) SessionEnd(s Session) {
+	tell(b, sessionEnd, 0, func() *Session { own := s; return &own })
+}
+
+// GatewayStart tells that the gateway serves.
+func (b *Bus) GatewayStart(g Gateway) {
+	tell(b, gatewayStart, 0, func() *Gateway { own := g; return &own })
+}
+
+// GatewayStop tells that it is about to stop.
+func (b *Bus) GatewayStop(g Gateway) {
+	tell(b, gatewayStop, 0, func() *Gateway { own := g; return &own })
+}
