@@ -25,6 +25,7 @@ type Store struct {
 	Calls    engine.Calls
 	Inbox    run.Inbox
 	Answers  provider.Answers
+	Vectors  provider.Vectors
 	Ledger   budget.Ledger
 
 	db   *sqlite.DB
@@ -59,7 +60,7 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open the state database: %w", err), db.Close())
 	}
 	return &Store{
-		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Ledger: db.Ledger(),
+		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Vectors: db.Embeddings(), Ledger: db.Ledger(),
 		db: db, path: o.Path, file: file,
 	}, nil
 }

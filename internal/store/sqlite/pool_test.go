@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strconv"
@@ -98,7 +99,7 @@ func TestSettings(t *testing.T) {
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil || len(files) != schemaVersion || !strings.HasPrefix(files[len(files)-1], "migrations/0000"+string(rune('0'+schemaVersion))) {
+	if err != nil || len(files) != schemaVersion || !strings.HasPrefix(files[len(files)-1], fmt.Sprintf("migrations/%05d_", schemaVersion)) {
 		t.Errorf("migrations %q, schema version %d (%v)", files, schemaVersion, err)
 	}
 	db := openFresh(t)

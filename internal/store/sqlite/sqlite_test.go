@@ -71,6 +71,14 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
+func TestEmbeddings(t *testing.T) {
+	t.Parallel()
+	providertest.Vectors(t, func(t *testing.T) (a, b provider.Vectors) {
+		path := filepath.Join(t.TempDir(), "state.db")
+		return open(t, path).Embeddings(), open(t, path).Embeddings()
+	})
+}
+
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	authtest.Run(t, func(t *testing.T) auth.Users { return fresh(t).Users() })
