@@ -113,7 +113,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 		return nil, err
 	}
 	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
-	registry, err := register(limits, g.workspaces, g.blobs, g.plugins)
+	registry, err := register(limits, datasources(g.Config), g.Sessions, g.workspaces, g.blobs, g.plugins)
 	if err != nil {
 		return nil, err
 	}

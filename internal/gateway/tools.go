@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine/spill"
@@ -19,10 +20,11 @@ import (
 
 // register makes a registry with all that is compiled in. What the tools are
 // given is used only when they run.
-func register(limits spill.Options, ws *workspace.Set, blobs *blob.Keeper, plugins *host.Host) (*tool.Registry, error) {
+func register(limits spill.Options, sources []builtin.Datasource, sessions session.Store, ws *workspace.Set, blobs *blob.Keeper, plugins *host.Host) (*tool.Registry, error) {
 	r := tool.NewRegistry()
 	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(blobs, limits)...)
-	if err := builtin.Register(r, builtin.Deps{Workspaces: ws, Refs: spill.Refs(blobs), Now: time.Now}); err != nil {
+	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "session"}, session.Tools(sessions)...)
+	if err := builtin.Register(r, builtin.Deps{Workspaces: ws, Refs: spill.Refs(blobs), Now: time.Now, Datasources: sources}); err != nil {
 		return nil, err
 	}
 	plugins.Join(r)
@@ -35,7 +37,7 @@ func compiledIn(plugins []plugin.Plugin) (*tool.Registry, error) {
 	if err := h.Load(plugins...); err != nil {
 		return nil, err
 	}
-	return register(spill.Options{}, workspace.NewSet(), nil, h)
+	return register(spill.Options{}, nil, nil, workspace.NewSet(), nil, h)
 }
 
 // DiagnosePolicies tells of entries in the policies of c that select nothing:
@@ -56,6 +58,17 @@ func DiagnosePolicies(c *config.Config, plugins []plugin.Plugin) ([]surface.Diag
 		}
 	}
 	return all, nil
+}
+
+// datasources are the databases of the configuration.
+func datasources(c *config.Config) []builtin.Datasource {
+	var list []builtin.Datasource
+	for _, d := range c.Datasources {
+		if d.Driver == "sqlite" {
+			list = append(list, builtin.Datasource{Name: d.Name, DSN: d.DSN, AllowWrite: d.AllowWrite, MaxRows: d.MaxRows})
+		}
+	}
+	return list
 }
 
 // policies are the lists of the configuration that an agent's runs are held to.

@@ -28,7 +28,9 @@ func Tools(store Store) []tool.Tool {
 	return []tool.Tool{
 		tool.New(tool.Definition{
 			Name: "sessions_list", Description: strings.TrimSpace(sessionsListText), Traits: traits("list"),
-		}, func(ctx context.Context, call tool.Call, in listIn) (listOut, error) { return listed(ctx, store, call.Scope, in) }),
+		}, func(ctx context.Context, call tool.Call, in listIn) (listOut, error) {
+			return listed(ctx, store, call.Scope, in)
+		}),
 		tool.New(tool.Definition{
 			Name: "sessions_history", Description: strings.TrimSpace(sessionsHistoryText), Traits: traits("history", "transcript"),
 		}, func(ctx context.Context, call tool.Call, in historyIn) (string, error) {

@@ -38,14 +38,20 @@ type Deps struct {
 	Workspaces *workspace.Set
 	Refs       tool.Refs
 	Now        func() time.Time
+	// Datasources are for the stand-ins of test builds alone, until there is
+	// the family of databases.
+	Datasources []Datasource
 }
+
+// Datasource is a database of the configuration.
+type Datasource = testtools.Datasource
 
 // families are the tool families of one agent.
 func families(d Deps) []tool.Family {
 	return []tool.Family{
 		text.Family(d.Refs, d.Now),
 		files.Family(d.Workspaces),
-		testtools.Family(),
+		testtools.Family(d.Datasources),
 	}
 }
 

@@ -4,4 +4,4 @@ package testtools
 
 import "github.com/goclaw/goclaw/internal/tool"
 
-func tools() []tool.Tool { return nil }
+func tools([]Datasource) []tool.Tool { return nil }

@@ -2,4 +2,4 @@
 
 package testtools_test
 
-var want = []string{"test_fail", "test_hang", "test_panic", "test_sleep"}
+var want = []string{"db_query", "db_schema", "db_write", "test_fail", "test_hang", "test_panic", "test_sleep"}

@@ -11,7 +11,7 @@ import (
 // names are the tools of the present build.
 func names(t *testing.T) []string {
 	t.Helper()
-	tools, err := testtools.Family().Build(func(any) error { return nil })
+	tools, err := testtools.Family(nil).Build(func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

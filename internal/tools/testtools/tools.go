@@ -14,11 +14,11 @@ import (
 // hangLimit is how long test_hang may run. It does not heed it.
 const hangLimit = 2 * time.Second
 
-func tools() []tool.Tool {
+func tools(sources []Datasource) []tool.Tool {
 	harmless := tool.Traits{Category: "test", ReadOnly: true}
 	repeated, hanging := harmless, harmless
 	repeated.Repeats, hanging.Timeout = true, hangLimit
-	return []tool.Tool{
+	return append(data(sources),
 		tool.New(tool.Definition{Name: "test_sleep", Description: "Sleeps for a number of seconds.", Traits: repeated}, sleep),
 		tool.New(tool.Definition{Name: "test_panic", Description: "Panics.", Traits: harmless},
 			func(context.Context, tool.Call, struct{}) (string, error) { panic("test_panic was called") }),
@@ -28,7 +28,7 @@ func tools() []tool.Tool {
 			func(context.Context, tool.Call, struct{}) (string, error) {
 				return "", errors.New("test_fail was called")
 			}),
-	}
+	)
 }
 
 type sleepIn struct {
