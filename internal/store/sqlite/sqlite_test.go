@@ -14,6 +14,8 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/run/runtest"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/agent/session/sessiontest"
+	"github.com/goclaw/goclaw/internal/approval"
+	"github.com/goclaw/goclaw/internal/approval/approvaltest"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/auth/authtest"
 	"github.com/goclaw/goclaw/internal/blob"
@@ -22,6 +24,7 @@ import (
 	"github.com/goclaw/goclaw/internal/provider/providertest"
 	"github.com/goclaw/goclaw/internal/store/sqlite"
 	"github.com/goclaw/goclaw/internal/store/sqlite/sqlitetest"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 func open(t testing.TB, path string) *sqlite.DB {
@@ -77,6 +80,42 @@ func TestEmbeddings(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "state.db")
 		return open(t, path).Embeddings(), open(t, path).Embeddings()
 	})
+}
+
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	approvaltest.Run(t, func(t *testing.T) (a, b approval.Store) {
+		path := filepath.Join(t.TempDir(), "state.db")
+		return open(t, path).Approvals(), open(t, path).Approvals()
+	})
+}
+
+// What belongs to a person or a session goes with them.
+func TestApprovalsGoWithWhatTheyBelongTo(t *testing.T) {
+	t.Parallel()
+	db, ctx := fresh(t), t.Context()
+	begin(t, db, "run")
+	list, _, err := db.Sessions().Sessions(ctx, session.Filter{})
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	key := list[0].Key
+	a := tool.Approval{ID: "a", Agent: key.Agent, Session: key.ID, Status: tool.ApprovalOpen, Created: time.Now(), Caller: auth.Principal{ID: "ada"}}
+	g := approval.Grant{ID: "g", Person: "ada", Agent: key.Agent, Tool: "calc", Created: time.Now()}
+	err = errors.Join(db.Users().Add(ctx, auth.Account{ID: "ada", Role: auth.User, Created: time.Now()}), db.Approvals().Open(ctx, "desk", a))
+	a.Status, a.Ended, a.Grant = tool.ApprovalAllowed, time.Now(), "g"
+	if err == nil {
+		_, err = db.Approvals().Close(ctx, a, &g)
+	}
+	if err = errors.Join(err, db.Users().Remove(ctx, "ada"), db.Sessions().Delete(ctx, key)); err != nil {
+		t.Fatal(err)
+	}
+	if grants, err := db.Approvals().Grants(ctx, ""); err != nil || len(grants) != 0 {
+		t.Errorf("grants of a person who was removed: %+v (%v)", grants, err)
+	}
+	if _, err := db.Approvals().Get(ctx, "a"); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("a request of a session that was deleted: %v", err)
+	}
 }
 
 func TestUsers(t *testing.T) {
