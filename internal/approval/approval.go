@@ -22,6 +22,8 @@ type Request struct {
 	Reason string     // what it says about it, one sentence
 	Where  source.Pos // where it is written, if anywhere
 	Admins bool       // only an admin may answer
+
+	Timeout time.Duration // how long people have to answer; DefaultTimeout when 0
 }
 
 // Grant is a standing permission that an answer allow_always made: the same

@@ -14,6 +14,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,7 @@ const storeWithin = 10 * time.Second
 
 // Options completes a [Desk].
 type Options struct {
-	Store   Store
-	Timeout time.Duration // how long people have to answer; DefaultTimeout when 0
+	Store Store
 	// Claim marks the desk of an id as one of a living process until release is
 	// called or the process dies. It fails when a living process has it.
 	Claim func(id string) (release func(), err error)
@@ -61,9 +61,6 @@ type Desk struct {
 
 // New makes a desk. It opens nothing.
 func New(o Options) *Desk {
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -98,7 +95,7 @@ func (d *Desk) Ask(ctx context.Context, r Request, asked func(tool.Approval)) to
 		return d.refused(a, unasked(a.Origin))
 	}
 	a.ID = d.opts.NewID()
-	a.Expires = a.Created.Add(d.opts.Timeout)
+	a.Expires = a.Created.Add(cmp.Or(r.Timeout, DefaultTimeout))
 	answered, err := d.enter(ctx, a)
 	if err != nil {
 		d.opts.Log.Error("a request for approval can't be stored", "err", err)

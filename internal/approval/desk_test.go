@@ -76,13 +76,13 @@ func setup(t *testing.T) *rig {
 }
 
 func (r *rig) desk() *approval.Desk {
-	return approval.New(approval.Options{Store: sqlitetest.Open(r.t, r.path).Approvals(), Timeout: time.Minute, Claim: r.claims.claim, NewID: r.ids.next})
+	return approval.New(approval.Options{Store: sqlitetest.Open(r.t, r.path).Approvals(), Claim: r.claims.claim, NewID: r.ids.next})
 }
 
 func request(who auth.Principal, args string) approval.Request {
 	return approval.Request{
 		Scope: tool.NewScope(tool.Facts{Agent: "main", Session: "s", Run: "r", Origin: tool.FromChat, Caller: who, CanAsk: true}),
-		Call:  "call_1", Tool: "shell", Args: json.RawMessage(args), Rule: "careful", Reason: "Look first.",
+		Call:  "call_1", Tool: "shell", Args: json.RawMessage(args), Rule: "careful", Reason: "Look first.", Timeout: time.Minute,
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/config"
@@ -63,6 +64,8 @@ type Gateway struct {
 	Runner   *run.Runner
 	Sessions session.Store
 	Users    auth.Users
+	// Approvals is where calls ask people and people answer them.
+	Approvals *approval.Desk
 
 	opts    Options
 	log     *slog.Logger
@@ -160,6 +163,7 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	}
 	g.holds = session.NewHolds(filepath.Join(o.Home, "state", "locks"))
 	g.history = session.NewHistory(store.Sessions, time.Now)
+	g.Approvals = approval.New(approval.Options{Store: store.Approvals, Claim: g.claimDesk, NewID: session.NewID, Log: log})
 	if err := g.sweep(ctx); err != nil {
 		return nil, err
 	}
@@ -211,8 +215,8 @@ func (g *Gateway) spent(calls []agent.Spent) {
 	}
 }
 
-// sweep closes what dead processes left open, in sessions that no living one
-// holds.
+// sweep closes what dead processes left open: turns and calls, in sessions that
+// no living one holds, and requests for approval.
 func (g *Gateway) sweep(ctx context.Context) error {
 	swept, err := g.history.Sweep(ctx, g.holds)
 	if err != nil {
@@ -221,7 +225,20 @@ func (g *Gateway) sweep(ctx context.Context) error {
 	if swept.Turns > 0 || swept.Calls > 0 {
 		g.log.Info("closed what was interrupted", "turns", swept.Turns, "calls", swept.Calls)
 	}
-	return nil
+	lost, err := g.Approvals.Sweep(ctx)
+	if err == nil && lost > 0 {
+		g.log.Info("closed requests for approval that nobody waits for any more", "requests", lost)
+	}
+	return err
+}
+
+// deskHolds is under which agent's name the marks of desks lie beside the holds
+// of sessions. No agent has it.
+const deskHolds = ".approvals"
+
+// claimDesk marks a desk as one of a living process.
+func (g *Gateway) claimDesk(id string) (release func(), err error) {
+	return g.holds.Try(session.Key{Agent: deskHolds, ID: id})
 }
 
 // hold keeps a session to one run among all processes.
@@ -275,5 +292,6 @@ func (g *Gateway) Close(ctx context.Context) error {
 	if err := g.pool.Close(tools); err != nil {
 		g.log.Warn("tools were left behind", "err", err)
 	}
+	g.Approvals.Close()
 	return errors.Join(err, g.workspaces.Close(), g.store.Close())
 }

@@ -44,6 +44,9 @@ const (
 	partWithin = 2 * time.Second
 	// houseEvery is how often what has expired is cleared away.
 	houseEvery = 10 * time.Minute
+	// approvalsKept is how long requests that ended are listed. Their outcome
+	// stands with the call for good.
+	approvalsKept = 30 * 24 * time.Hour
 )
 
 // service is a gateway that serves.
@@ -237,10 +240,11 @@ func (s *service) refresh() error {
 func (s *service) tidy(ctx context.Context) error {
 	refs, err := s.blobs.Sweep(ctx)
 	answers, failed := s.store.Answers.Sweep(ctx, time.Now()) // also those from when the cache was on
-	if refs > 0 || answers > 0 {
-		s.log.Debug("cleared away what has expired", "refs", refs, "answers", answers)
+	approvals, forgot := s.Approvals.Purge(ctx, time.Now().Add(-approvalsKept))
+	if refs > 0 || answers > 0 || approvals > 0 {
+		s.log.Debug("cleared away what has expired", "refs", refs, "answers", answers, "approvals", approvals)
 	}
-	return errors.Join(err, failed)
+	return errors.Join(err, failed, forgot)
 }
 
 // end stops what serves, in the order in which nobody loses anything: no more

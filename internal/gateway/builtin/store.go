@@ -10,6 +10,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/engine"
@@ -19,14 +20,15 @@ import (
 
 // Store is the state database behind the interfaces that the rooms declare.
 type Store struct {
-	Sessions session.Store
-	Users    auth.Users
-	Blobs    blob.Store
-	Calls    engine.Calls
-	Inbox    run.Inbox
-	Answers  provider.Answers
-	Vectors  provider.Vectors
-	Ledger   budget.Ledger
+	Sessions  session.Store
+	Users     auth.Users
+	Blobs     blob.Store
+	Calls     engine.Calls
+	Inbox     run.Inbox
+	Answers   provider.Answers
+	Vectors   provider.Vectors
+	Ledger    budget.Ledger
+	Approvals approval.Store
 
 	db   *sqlite.DB
 	path string
@@ -60,7 +62,7 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open the state database: %w", err), db.Close())
 	}
 	return &Store{
-		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Vectors: db.Embeddings(), Ledger: db.Ledger(),
+		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Vectors: db.Embeddings(), Ledger: db.Ledger(), Approvals: db.Approvals(),
 		db: db, path: o.Path, file: file,
 	}, nil
 }
