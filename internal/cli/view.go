@@ -117,6 +117,8 @@ func toolLine(t *agent.ToolEvent) string {
 	switch {
 	case o.Status == tool.OK && o.Ref != "":
 		return fmt.Sprintf("%s: ok, %d characters kept as %s (%s)", s, o.Chars, o.Ref, took)
+	case o.Status == tool.OK && o.Cached:
+		return fmt.Sprintf("%s: ok, from the cache (%s)", s, took)
 	case o.Status == tool.OK:
 		return fmt.Sprintf("%s: ok (%s)", s, took)
 	case o.Refusal != nil:

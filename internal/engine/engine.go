@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/engine/spill"
@@ -42,6 +43,7 @@ type Options struct {
 	Dialects surface.Dialects    // what each provider takes of the tools' schemas; nil: anything
 	Spiller  *spill.Spiller      // keeps large results aside; nil shows every result whole
 	Selector *selection.Selector // picks what a request is shown; nil shows all that is permitted
+	Cache    *cache.Cache        // of the process; nil keeps no results
 	Calls    Calls               // what Explain knows of stored calls; nil knows nothing
 	Timeout  time.Duration       // of calls whose tool sets none; 0 is DefaultTimeout
 	Log      *slog.Logger        // nil is the default logger

@@ -33,7 +33,7 @@ type slot struct {
 
 // stepsOfCall is how many steps a call is expected to take; more cost an
 // allocation.
-const stepsOfCall = 12
+const stepsOfCall = 16
 
 type stage uint8
 
@@ -199,6 +199,7 @@ func (b *batch) finish(inv *invocation) {
 	if inv.host != nil {
 		inv.host.end()
 	}
+	inv.reading.End()
 	if inv.out.Status == "" {
 		inv.crashed("GoClaw itself", "a step ended its goroutine")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -24,6 +25,7 @@ type invocation struct {
 	state   tool.State   // as it is for this call
 	host    *host        // lent to the tool
 	result  tool.Result  // what the tool returned; set by run
+	reading *cache.Read  // keeps the result for equal calls; set by cache, nil for most calls
 	shown   spill.Shown  // what the model sees of it; set by spill
 
 	out  *tool.Outcome // what becomes of it

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/lib/contain"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -25,6 +26,7 @@ var errLimit = errors.New("the time limit of the call is reached")
 // return nonsense, and costs its own call only.
 type runner struct {
 	pool  *pool.Pool
+	cache *cache.Cache
 	limit time.Duration
 	log   *slog.Logger
 }
@@ -35,11 +37,14 @@ type returned struct {
 	err    error
 }
 
-// run runs the call. It never ends it: that the tool failed is a result like
-// any other.
+// run runs the call, unless the cache answered it. It never ends it: that the
+// tool failed is a result like any other.
 func (r runner) run(ctx context.Context, inv *invocation) bool {
 	if ctx.Err() != nil {
 		return inv.cancelled(false)
+	}
+	if inv.out.Cached {
+		return true
 	}
 	limit := r.limit
 	if t := inv.entry.Def.Timeout; t > 0 {
@@ -47,11 +52,16 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 	}
 	limited, stop := context.WithTimeoutCause(ctx, limit, errLimit)
 	defer stop()
-	t, call := inv.entry.Tool, inv.call()
-	got, err := contain.Run(limited, r.pool.Fence(), inv.entry.Owner.String(), grace, func() returned {
-		result, err := t.Execute(limited, call)
-		return returned{result, err}
+	t, call, writing := inv.entry.Tool, inv.call(), r.writing(inv)
+	got, err := contain.Run(limited, r.pool.Fence(), inv.entry.Owner.String(), grace, func() (got returned) {
+		// Here and not below, for code that was left behind goes on writing.
+		defer func() { writing.End(got.result.Touched...) }()
+		got.result, got.err = t.Execute(limited, call)
+		return got
 	})
+	if errors.Is(err, contain.ErrExhausted) {
+		writing.End() // it never began
+	}
 	timeUp := ctx.Err() == nil && context.Cause(limited) == errLimit
 	switch {
 	case err != nil:
@@ -67,6 +77,16 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 		inv.out.Step = "run"
 	}
 	return true
+}
+
+// writing tells the cache what the call begins to change. What a tool does that
+// waits for calls of its own, these tell themselves.
+func (r runner) writing(inv *invocation) *cache.Write {
+	touches := inv.touches
+	if inv.entry.Def.Waits {
+		touches = nil
+	}
+	return r.cache.Write(inv.surface.Scope.Workspace(), touches)
 }
 
 // succeeded takes what the tool returned. A tool that tells of a failure after

@@ -19,7 +19,7 @@ import (
 )
 
 // shipped is a bench with the tools that ship, in a workspace of its own.
-func shipped(t *testing.T) *bench {
+func shipped(t testing.TB, options ...option) *bench {
 	t.Helper()
 	spaces := workspace.NewSet()
 	t.Cleanup(func() {
@@ -33,9 +33,9 @@ func shipped(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := set(t, append(tools, texts...), func(o *engine.Options) {
+	b := set(t, append(tools, texts...), append(options, func(o *engine.Options) {
 		o.Spiller = spill.New(keeper, spill.Options{Log: o.Log})
-	})
+	})...)
 	b.scope.Workspace = t.TempDir()
 	return b
 }

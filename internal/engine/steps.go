@@ -38,8 +38,9 @@ func steps(o Options) (admit, work, show []step) {
 		// Again, since an earlier call of the same response may have turned
 		// plan mode on.
 		{"plan", plan},
-		// cache: answers equal calls, with engine/cache; run is skipped then
-		{"run", runner{pool: o.Pool, limit: o.Timeout, log: o.Log}.run},
+		// Answers equal calls; nothing runs then.
+		{"cache", cacher{cache: o.Cache, pool: o.Pool}.look},
+		{"run", runner{pool: o.Pool, cache: o.Cache, limit: o.Timeout, log: o.Log}.run},
 		{"touched", touched},
 		// after: observers of result, error and duration, with package hook
 		// tool_result_persist handlers transform the result here, with package hook

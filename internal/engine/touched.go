@@ -8,7 +8,7 @@ import (
 
 // touched notes what the call read and wrote, as far as it was known before
 // and as running it found out, its own calls included, and what it changes in
-// the state.
+// the state. Now that all is known the result may be kept for equal calls.
 func touched(_ context.Context, inv *invocation) bool {
 	inv.out.Touches = inv.touches
 	effects, more := inv.host.end()
@@ -16,6 +16,9 @@ func touched(_ context.Context, inv *invocation) bool {
 		inv.out.Touches = append(append(inv.touches[:len(inv.touches):len(inv.touches)], more...), inv.result.Touched...)
 	}
 	inv.out.Effects = append(effects, inv.result.Effects...)
+	if inv.reading != nil && inv.out.Status == tool.OK && !inv.result.Passing && len(effects) == 0 {
+		inv.reading.Keep(inv.result, inv.out.Touches)
+	}
 	return true
 }
 

@@ -13,6 +13,6 @@ var ActedOn = []string{
 	"agents.list[].budget", "agents.list[].tools.timeout", "agents.list[].tools.loop_guard", "agents.list[].memory.context_budget_chars",
 	"tools.profile", "tools.allow", "tools.also_allow", "tools.deny", "tools.by_provider", "tools.by_sender", "tools.subagents", "tools.sandbox",
 	"tools.max_tool_iterations", "tools.max_result_chars", "tools.max_step_chars", "tools.pool", "tools.timeout", "tools.loop_guard",
-	"memory.context_budget_chars", "cache.enabled", "cache.llm_cache", "outputs", "sessions.while_busy", "budget",
+	"memory.context_budget_chars", "cache.enabled", "cache.llm_cache", "cache.tools", "outputs", "sessions.while_busy", "budget",
 	"gateway.listen", "gateway.public_url", "gateway.cors", "telemetry.metrics", "log.level", "log.format",
 }

@@ -119,7 +119,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	}
 	a := &Agent{Config: c, Registry: registry, models: g.models.of(c)}
 	a.Engine = engine.New(engine.Options{
-		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls,
+		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls, Cache: g.results,
 		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
 	})
 	a.Prompts = prompt.New(prompt.Options{

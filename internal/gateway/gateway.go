@@ -31,6 +31,7 @@ import (
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/extend/host"
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
@@ -72,6 +73,7 @@ type Gateway struct {
 	store   *builtin.Store
 	blobs   *blob.Keeper
 	pool    *pool.Pool
+	results *cache.Cache // of tools; nil when the cache is off
 	models  *models
 	budget  *budget.Keeper
 	plugins *host.Host
@@ -168,6 +170,9 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 		return nil, err
 	}
 	g.workspaces = workspace.NewSet()
+	if c.Cache.Enabled {
+		g.results = cache.New(cache.Options{Entries: c.Cache.Tools.Size, TTL: c.Cache.Tools.TTL})
+	}
 	g.pool = pool.New(pool.Options{Workers: c.Tools.Pool.Workers, Queue: c.Tools.Pool.Queue})
 	if err := c.KeepLastGood(); err != nil {
 		// It only matters on the day when the file breaks.

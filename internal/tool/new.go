@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -39,6 +40,32 @@ func New[In, Out any](def Definition, f func(ctx context.Context, call Call, in 
 // that New was given; touches gets the arguments decoded.
 func WithTouches[In any](t Tool, touches func(call Call, in In) []Touch) Tool {
 	return &touching[In]{Tool: t, touches: touches}
+}
+
+// WithStamp makes t a [Stamper]. In is the same type that New was given; stamp
+// gets the arguments decoded.
+func WithStamp[In any](t Tool, stamp func(ctx context.Context, call Call, in In, at time.Time) (string, bool)) Tool {
+	s := stamping[In]{Tool: t, stamp: stamp}
+	if touches, ok := t.(Toucher); ok {
+		return struct {
+			stamping[In]
+			Toucher
+		}{s, touches}
+	}
+	return s
+}
+
+type stamping[In any] struct {
+	Tool
+	stamp func(context.Context, Call, In, time.Time) (string, bool)
+}
+
+func (t stamping[In]) Stamp(ctx context.Context, call Call, at time.Time) (string, bool) {
+	in, err := decode[In](call.Args)
+	if err != nil {
+		return "", false // running the call tells of it
+	}
+	return t.stamp(ctx, call, in, at)
 }
 
 type function[In, Out any] struct {

@@ -40,6 +40,19 @@ type Toucher interface {
 	Touches(call Call) []Touch
 }
 
+// Stamper is a cacheable tool that reads what others than tools may change: an
+// answer of it is used again only while the stamp stays the same.
+type Stamper interface {
+	// Stamp tells in a short text in what condition everything is that the call
+	// reads. It is asked before the call runs, and again with the same at before
+	// an equal call is answered without running, and should cost much less than
+	// running. at is when it was asked first: what changed shortly before may
+	// change again without a trace in size and times, so it has to be told
+	// closer. ok is false when that can't be told at a fair price; then the call
+	// is neither kept nor answered. The call has no host.
+	Stamp(ctx context.Context, call Call, at time.Time) (stamp string, ok bool)
+}
+
 // Binder is a factory: given the facts of a run it returns the tool for that
 // run, or a reason why there is none. What it returns passes every layer like
 // any other tool.
@@ -116,7 +129,10 @@ type Traits struct {
 	Channels []string // only for runs that deliver to these channels; empty means all
 	Client   []string // only where the front end can do all of this
 
-	Cacheable    bool // equal calls may be answered from the result cache
+	// Cacheable: equal calls of an agent in a workspace may be answered from the
+	// result cache, so a result depends on nothing else but what the call says
+	// that it touches; see also Stamper.
+	Cacheable    bool
 	CallerCached bool // … but only for the same caller
 	KeepResult   bool // the result is stored under a ref even when it is small
 
@@ -159,6 +175,9 @@ type Result struct {
 	// IsError marks content that tells of a failure, when the tool has more to
 	// say than an error could.
 	IsError bool
+	// Passing marks a result that an equal call would not get again though
+	// nothing changed, such as one that time cut short. It isn't cached.
+	Passing bool
 }
 
 // TextResult is a result of plain text.

@@ -45,10 +45,11 @@ type listEntry struct {
 }
 
 func (k kit) fileList() tool.Tool {
-	t := tool.New(tool.Definition{
-		Name: "file_list", Description: fileListDoc, Traits: reader("list", "ls", "folder", "directory", "tree", "find"),
-	}, k.list)
-	return tool.WithTouches(t, func(call tool.Call, in listIn) []tool.Touch { return k.touches(call, false, orRoot(in.Path)) })
+	traits := reader("list", "ls", "folder", "directory", "tree", "find")
+	traits.Cacheable = true
+	t := tool.New(tool.Definition{Name: "file_list", Description: fileListDoc, Traits: traits}, k.list)
+	t = tool.WithTouches(t, func(call tool.Call, in listIn) []tool.Touch { return k.touches(call, false, orRoot(in.Path)) })
+	return tool.WithStamp(t, k.stampList)
 }
 
 func orRoot(path string) string {
@@ -70,10 +71,7 @@ func (k kit) list(ctx context.Context, call tool.Call, in listIn) (tool.Result, 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	l := lister{depth: in.Depth, match: match}
-	if l.depth == 0 && match.all() {
-		l.depth = 1
-	}
+	l := lister{depth: levels(in.Depth, match), match: match}
 	if l.base, err = ws.Resolve(orRoot(in.Path)); err != nil {
 		return tool.Result{}, helpful(err)
 	}
@@ -82,6 +80,14 @@ func (k kit) list(ctx context.Context, call tool.Call, in listIn) (tool.Result, 
 		return tool.Result{}, helpful(err)
 	}
 	return l.result(cut || l.visited > maxVisited), nil
+}
+
+// levels is how many levels of folders are looked at; 0 is all.
+func levels(depth int, match glob) int {
+	if depth == 0 && match.all() {
+		return 1
+	}
+	return depth
 }
 
 // lister collects the lines of a listing.

@@ -43,7 +43,8 @@ func (k kit) fileRead() tool.Tool {
 	traits := reader("read", "open", "show", "cat", "view", "image")
 	traits.Cacheable = true
 	t := tool.New(tool.Definition{Name: "file_read", Description: fileReadDoc, Traits: traits}, k.read)
-	return tool.WithTouches(t, func(call tool.Call, in readIn) []tool.Touch { return k.touches(call, false, in.Path) })
+	t = tool.WithTouches(t, func(call tool.Call, in readIn) []tool.Touch { return k.touches(call, false, in.Path) })
+	return tool.WithStamp(t, k.stampRead)
 }
 
 func (k kit) read(_ context.Context, call tool.Call, in readIn) (tool.Result, error) {

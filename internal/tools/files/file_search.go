@@ -49,10 +49,11 @@ type searchDetails struct {
 }
 
 func (k kit) fileSearch() tool.Tool {
-	t := tool.New(tool.Definition{
-		Name: "file_search", Description: fileSearchDoc, Traits: reader("search", "grep", "find", "where", "text"),
-	}, k.search)
-	return tool.WithTouches(t, func(call tool.Call, in searchIn) []tool.Touch { return k.touches(call, false, orRoot(in.Path)) })
+	traits := reader("search", "grep", "find", "where", "text")
+	traits.Cacheable = true
+	t := tool.New(tool.Definition{Name: "file_search", Description: fileSearchDoc, Traits: traits}, k.search)
+	t = tool.WithTouches(t, func(call tool.Call, in searchIn) []tool.Touch { return k.touches(call, false, orRoot(in.Path)) })
+	return tool.WithStamp(t, k.stampSearch)
 }
 
 func (k kit) search(ctx context.Context, call tool.Call, in searchIn) (tool.Result, error) {
@@ -97,7 +98,7 @@ func (s *searcher) ended(ctx context.Context, err error) error {
 	case errors.Is(err, fs.SkipAll):
 		return nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		s.cut = fmt.Sprintf("it took longer than %s", searchTime)
+		s.cut, s.late = fmt.Sprintf("it took longer than %s", searchTime), true
 		return nil
 	}
 	return err
@@ -183,6 +184,7 @@ type searcher struct {
 	bytes   int64
 	large   int // files too large to be searched as they are
 	cut     string
+	late    bool // time cut it
 	visited int
 }
 
@@ -423,5 +425,5 @@ func (s *searcher) result(query string) tool.Result {
 		parts = append(parts, fromFile(body.String()))
 	}
 	d.Files = d.Files[:min(len(d.Files), 50)]
-	return tool.Result{Content: parts, Details: d}
+	return tool.Result{Content: parts, Details: d, Passing: s.late}
 }
