@@ -3,7 +3,9 @@ package selection
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/lib/retrieval"
@@ -11,110 +13,166 @@ import (
 
 // Doc is what the scorer knows of a tool. The name need not be canonical.
 type Doc struct {
-	Name        string
-	Description string
-	Category    string
-	Tags        []string
-	Parameters  json.RawMessage // the JSON schema; what isn't one is passed over
-	Owner       string
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Category    string          `json:"category,omitempty"`
+	Tags        []string        `json:"tags,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // the JSON schema; what isn't one is passed over
+	Owner       string          `json:"owner,omitempty"`
 }
 
-// Hit is a tool that a message speaks for.
-type Hit struct {
-	Doc     int // of the docs that the index was made of
-	Score   float64
-	Reasons []Reason
+// The fields of a doc.
+const (
+	nameField = iota
+	descriptionField
+	parametersField
+	tagsField
+	fieldCount
+)
+
+// weights say what counts how much.
+type weights struct {
+	exact     float64 // a tool's name in the message
+	part      float64 // of a word in a tool's name
+	topic     float64 // of a word of the same topic as the tool
+	word      float64 // of a word anywhere in the tool's texts
+	letters   float64 // of a word that no tool has and that is like one in its texts
+	corrected float64 // of a word that was misspelt, as part of a right one
+	weak      float64 // of a word that says little, as part of any other
+
+	topicDescription float64 // of a word in a description, as part of one in a name
+	clauses          float64 // how far the best tools of each clause are lifted
+
+	fields     []retrieval.Field // of word
+	saturation float64
+	floor      float64 // a hit has at least this share of the best
+	alike      float64 // words that are like each other share at least so much of their letters
 }
 
-// Reason is what one layer found.
-type Reason struct {
-	Layer string
-	Score float64
-	Words []string // of the message
+// standard weights were tuned on one half of the labelled requests in testdata.
+var standard = weights{
+	exact: 16, part: 0.5, topic: 1.2, word: 1, letters: 0.5, corrected: 0.6, weak: 0.3,
+	topicDescription: 0.7, clauses: 0.2,
+	fields: []retrieval.Field{
+		nameField:        {Weight: 1, Norm: 0.3},
+		descriptionField: {Weight: 1, Norm: 0.5},
+		parametersField:  {Weight: 0.5, Norm: 0.5},
+		tagsField:        {Weight: 1},
+	},
+	saturation: 1.2, floor: 0.08, alike: 0.35,
 }
 
 // Index scores the tools of one catalog. It never changes; make a new one when
 // the catalog does.
 type Index struct {
-	docs []Doc
-	text *retrieval.Index
-	work sync.Pool // of *ranking
+	docs     []Doc
+	weights  weights
+	known    *vocabulary
+	text     *retrieval.Index // all fields by their words
+	parts    *retrieval.Index // names by their parts
+	words    []string         // of names and descriptions
+	terms    []int32          // in text, of words
+	letters  *retrieval.Letters
+	spelling *retrieval.Spelling
+	topics   [][]retrieval.Posting
+	names    map[string][]retrieval.Posting // the docs of a name without what joins it
+	longest  int                            // the most parts of a name
+	scratch  sync.Pool                      // of *ranking
 }
 
-// NewIndex makes an index of docs.
-func NewIndex(docs []Doc) *Index {
-	texts := make([][]string, len(docs))
+// NewIndex makes an index of docs. It keeps docs, which must not change.
+func NewIndex(docs []Doc) *Index { return newIndex(docs, standard) }
+
+func newIndex(docs []Doc, w weights) *Index {
+	x := &Index{docs: docs, weights: w, known: known()}
+	texts, names := make([][]string, len(docs)), make([][]string, len(docs))
 	for i, d := range docs {
-		texts[i] = []string{d.Name, d.Description}
+		texts[i] = []string{
+			nameField: d.Name, descriptionField: d.Description, parametersField: parameterWords(d.Parameters),
+			tagsField: d.Category + "\n" + strings.Join(d.Tags, "\n") + "\n" + d.Owner,
+		}
+		names[i] = texts[i][:1]
 	}
-	x := &Index{docs: docs, text: retrieval.NewIndex(texts, retrieval.Options{
-		Fields:     []retrieval.Field{{Weight: 1, Norm: 0.75}, {Weight: 1, Norm: 0.75}},
-		Saturation: 1.2,
-		Keep:       func(_ int, word []byte) bool { return !retrieval.Stop(word) },
-		Stem:       retrieval.Stem,
-	})}
-	x.work.New = func() any { return &ranking{scores: make([]float32, len(docs))} }
+	o := retrieval.Options{
+		Fields: w.fields, Saturation: w.saturation, Stem: retrieval.Stem,
+		Keep: func(_ int, word []byte) bool { return !retrieval.Stop(word) },
+	}
+	x.text = retrieval.NewIndex(texts, o)
+	o.Fields = w.fields[:1]
+	x.parts = retrieval.NewIndex(names, o)
+	x.topics = x.known.topicPostings(texts, x.text, w)
+	x.spell()
+	x.nameDocs()
+	x.scratch.New = func() any { return newRanking(x) }
 	return x
 }
 
-// ranking is the scratch memory of one request.
-type ranking struct {
-	text   retrieval.Text
-	scores []float32
-	terms  []term
+// spell fills in what finds words that are like others.
+func (x *Index) spell() {
+	stems := slices.AppendSeq(slices.Collect(maps.Keys(x.known.of)), x.text.Stems())
+	x.spelling = retrieval.NewSpelling(stems)
+	for word := range x.text.Words() {
+		x.words = append(x.words, word)
+	}
+	slices.Sort(x.words)
+	for _, word := range x.words {
+		term, _ := x.text.Word([]byte(word))
+		x.terms = append(x.terms, term)
+	}
+	x.letters = retrieval.NewLetters(x.words)
 }
 
-// term is a term of the message with the word that it stands for.
-type term struct {
-	id   int32
-	word retrieval.Word
-}
-
-// Rank returns the docs that message speaks for and keep admits (nil admits
-// all), best first and by name where equally good, at most k of them. It keeps
-// nothing of the message. It may be called by any number of goroutines.
-func (x *Index) Rank(message string, keep func(doc int) bool, k int) []Hit {
-	r := x.work.Get().(*ranking)
-	defer x.work.Put(r)
-	clear(r.scores)
-	r.text.Read(message)
-	r.terms = r.terms[:0]
-	for _, w := range r.text.Words() {
-		word := r.text.Bytes(w)
-		if retrieval.Stop(word) {
+// nameDocs fills in names. A name of one word is a word that people also use
+// for other things, so it counts less.
+func (x *Index) nameDocs() {
+	x.names = map[string][]retrieval.Posting{}
+	var text retrieval.Text
+	for i, d := range x.docs {
+		text.Read(d.Name)
+		var joined []byte
+		parts := 0
+		for _, w := range text.Words() {
+			if w.Parts == 0 {
+				joined = append(joined, text.Bytes(w)...)
+				parts++
+			}
+		}
+		score := float32(1)
+		if parts == 1 {
+			score = 0.25
+		}
+		if parts == 0 || parts == 1 && retrieval.Stop(joined) {
 			continue
 		}
-		id, ok := x.text.Term(word)
-		if !ok || slices.ContainsFunc(r.terms, func(t term) bool { return t.id == id }) {
-			continue
-		}
-		r.terms = append(r.terms, term{id, w})
-		for _, p := range x.text.Postings(id) {
-			r.scores[p.Doc] += p.Score
-		}
+		x.longest = max(x.longest, parts)
+		x.names[string(joined)] = append(x.names[string(joined)], retrieval.Posting{Doc: int32(i), Score: score})
 	}
-	var hits []Hit
-	for i, s := range r.scores {
-		if s > 0 && (keep == nil || keep(i)) {
-			hits = append(hits, Hit{Doc: i, Score: float64(s)})
-		}
-	}
-	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(x.docs[a.Doc].Name, x.docs[b.Doc].Name), cmp.Compare(a.Doc, b.Doc))
-	})
-	hits = hits[:min(len(hits), max(k, 0))]
-	for i := range hits {
-		hits[i].Reasons = x.reasons(r, hits[i])
-	}
-	return hits
 }
 
-func (x *Index) reasons(r *ranking, h Hit) []Reason {
-	why := Reason{Layer: "words", Score: h.Score}
-	for _, t := range r.terms {
-		if x.text.Score(t.id, int32(h.Doc)) > 0 {
-			why.Words = append(why.Words, string(r.text.Bytes(t.word)))
+// parameterWords are the names and descriptions of the parameters of a schema,
+// ordered by name.
+func parameterWords(raw json.RawMessage) string {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &schema) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		var p struct {
+			Description string `json:"description"`
+		}
+		b.WriteString(name + "\n")
+		// A parameter can be a mere true or false; such have no words.
+		if json.Unmarshal(schema.Properties[name], &p) == nil {
+			b.WriteString(p.Description + "\n")
 		}
 	}
-	return []Reason{why}
+	return b.String()
+}
+
+// order sorts hits: the best first, by name where equally good.
+func (x *Index) order(a, b Hit) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(x.docs[a.Doc].Name, x.docs[b.Doc].Name), cmp.Compare(a.Doc, b.Doc))
 }

@@ -13,6 +13,8 @@ package retrieval
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 )
@@ -50,8 +52,8 @@ type Index struct {
 	stem     func(dst, word []byte) []byte
 	words    map[string]int32 // words as they are written in the documents, and their terms
 	stems    map[string]int32
-	idf      []float32
-	first    []int32 // of term t, postings[first[t]:first[t+1]]
+	stemOf   []string // of each term
+	first    []int32  // of term t, postings[first[t]:first[t+1]]
 	postings []Posting
 }
 
@@ -103,6 +105,7 @@ func (x *Index) intern(word []byte) int32 {
 	if !ok {
 		t = int32(len(x.stems))
 		x.stems[string(stem)] = t
+		x.stemOf = append(x.stemOf, string(stem))
 	}
 	x.words[string(word)] = t
 	return t
@@ -151,43 +154,54 @@ func (x *Index) weigh(all []occurrence, lengths [][]float64, o Options) {
 				x.postings = append(x.postings, Posting{doc, float32(tf * (o.Saturation + 1) / (tf + o.Saturation))})
 			}
 		}
-		df := float64(len(x.postings) - start)
-		idf := math.Log(1 + (float64(docs)-df+0.5)/(df+0.5))
+		idf := Rarity(len(x.postings)-start, docs)
 		for j := start; j < len(x.postings); j++ {
 			x.postings[j].Score *= float32(idf)
 		}
-		x.idf = append(x.idf, float32(idf))
 		x.first = append(x.first, int32(len(x.postings)))
 	}
 }
 
-// Term is the term of a folded word of a request, as [Text.Bytes] gives it.
-// It is false when no document has it.
-func (x *Index) Term(word []byte) (int32, bool) {
-	if t, ok := x.words[string(word)]; ok {
-		return t, true
-	}
-	var room [64]byte
-	t, ok := x.stems[string(x.stem(room[:0], word))]
+// Word is the term of a folded word that a document has as it is written; it
+// is false for others, which may still have a term by their stem.
+func (x *Index) Word(word []byte) (int32, bool) {
+	t, ok := x.words[string(word)]
 	return t, ok
 }
 
-// Terms is how many terms there are; they are numbered from 0.
-func (x *Index) Terms() int { return len(x.idf) }
+// Term is the term of a stem. It is false when no document has it.
+func (x *Index) Term(stem []byte) (int32, bool) {
+	t, ok := x.stems[string(stem)]
+	return t, ok
+}
 
-// Rarity is the term's IDF: near 0 when every document has it.
-func (x *Index) Rarity(term int32) float32 { return x.idf[term] }
+// Stem is the stem of a term.
+func (x *Index) Stem(term int32) string { return x.stemOf[term] }
+
+// Words are the words of the documents, in no order.
+func (x *Index) Words() iter.Seq[string] { return maps.Keys(x.words) }
+
+// Stems are the stems of the terms in their order.
+func (x *Index) Stems() iter.Seq[string] { return slices.Values(x.stemOf) }
+
+// Terms is how many terms there are; they are numbered from 0.
+func (x *Index) Terms() int { return len(x.stems) }
 
 // Postings are the documents that have the term, in their order, with what it
 // says for each.
 func (x *Index) Postings(term int32) []Posting { return x.postings[x.first[term]:x.first[term+1]] }
 
-// Score is what the term says for one document; 0 when it isn't there.
-func (x *Index) Score(term, doc int32) float32 {
-	p := x.Postings(term)
-	i, ok := slices.BinarySearchFunc(p, doc, func(p Posting, doc int32) int { return cmp.Compare(p.Doc, doc) })
+// Rarity is the IDF of what of docs documents have so many: near 0 when all do.
+func Rarity(have, docs int) float64 {
+	return math.Log(1 + (float64(docs-have)+0.5)/(float64(have)+0.5))
+}
+
+// Find is what postings, ordered by document, say for doc; 0 when it isn't
+// there.
+func Find(postings []Posting, doc int32) float32 {
+	i, ok := slices.BinarySearchFunc(postings, doc, func(p Posting, doc int32) int { return cmp.Compare(p.Doc, doc) })
 	if !ok {
 		return 0
 	}
-	return p[i].Score
+	return postings[i].Score
 }

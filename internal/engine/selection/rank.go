@@ -1,0 +1,348 @@
+package selection
+
+import (
+	"slices"
+
+	"github.com/goclaw/goclaw/internal/lib/retrieval"
+)
+
+// Hit is a tool that a message speaks for.
+type Hit struct {
+	Doc     int // of the docs that the index was made of
+	Score   float64
+	Reasons []Reason // ordered by layer; their scores add up to Score
+}
+
+// Reason is what one layer found.
+type Reason struct {
+	Layer string // name, name part, category or words
+	Score float64
+	Words []string // of the message, folded; "~" before one that is only like a word of the tool
+}
+
+// layer is where evidence comes from.
+type layer uint8
+
+const (
+	byName layer = iota
+	byPart
+	byTopic
+	byWord
+	byLetters
+	layers
+)
+
+// layerNames are the words for layers: letters are a weaker kind of words.
+var layerNames = [layers]string{"name", "name part", "category", "words", "words"}
+
+// evidence is what a word of a message says for tools.
+type evidence struct {
+	layer    layer
+	word     retrieval.Word
+	clause   int32
+	weight   float32
+	postings []retrieval.Posting
+}
+
+// heard is a word of a message with what was made of it.
+type heard struct {
+	word       retrieval.Word
+	start, end int   // of its stem
+	term       int32 // in the index's text, or -1
+	stop       bool
+}
+
+// seen is where a term was last met.
+type seen struct {
+	request  uint32
+	evidence int32
+}
+
+// ranking is the scratch memory of one request.
+type ranking struct {
+	text     retrieval.Text
+	heard    []heard
+	stems    []byte
+	pair     []byte
+	letters  retrieval.LettersScratch
+	evidence []evidence
+	seen     [layers][]seen // of each term
+	request  uint32
+	clause   int32 // that is being read
+	scores   []float32
+	inClause []float32 // scores of one clause
+	lift     []float32 // the best share that a doc has of a clause's best
+	hits     []Hit
+}
+
+func newRanking(x *Index) *ranking {
+	n := len(x.docs)
+	r := &ranking{scores: make([]float32, n), inClause: make([]float32, n), lift: make([]float32, n)}
+	for l, terms := range [layers]int{n, x.parts.Terms(), len(x.topics), x.text.Terms(), x.text.Terms()} {
+		r.seen[l] = make([]seen, terms)
+	}
+	return r
+}
+
+// Bounds of what is read of a message.
+const (
+	maxMessage = 4 << 10 // bytes: half from its start and half from its end, since a request stands before or after what it brings along
+	maxStrange = 24      // words that are looked up by their letters
+	maxLike    = 4       // words that one is like
+	maxClauses = 8       // what follows is one more
+)
+
+// Rank returns the docs that message speaks for and keep admits (nil admits
+// all), best first and by name where equally good, at most k of them. Of a
+// message over 4 KiB only the start and the end count. It keeps nothing of the
+// message. It may be called by any number of goroutines.
+func (x *Index) Rank(message string, keep func(doc int) bool, k int) []Hit {
+	if k <= 0 || len(x.docs) == 0 {
+		return nil
+	}
+	if len(message) > maxMessage {
+		message = message[:maxMessage/2] + "\n" + message[len(message)-maxMessage/2:]
+	}
+	r := x.scratch.Get().(*ranking)
+	defer x.scratch.Put(r)
+	x.hear(r, message)
+	x.gather(r)
+	x.sum(r)
+	return x.best(r, keep, k)
+}
+
+// hear takes the message apart.
+func (x *Index) hear(r *ranking, message string) {
+	r.heard, r.stems = r.heard[:0], r.stems[:0]
+	r.text.Read(message)
+	for _, w := range r.text.Words() {
+		word := r.text.Bytes(w)
+		h := heard{word: w, start: len(r.stems), term: -1}
+		if h.stop = retrieval.Stop(word); h.stop {
+			r.stems = append(r.stems, word...)
+		} else if term, ok := x.text.Word(word); ok {
+			h.term = term
+			r.stems = append(r.stems, x.text.Stem(term)...)
+		} else {
+			r.stems = retrieval.Stem(r.stems, word)
+			if term, ok := x.text.Term(r.stems[h.start:]); ok {
+				h.term = term
+			}
+		}
+		h.end = len(r.stems)
+		r.heard = append(r.heard, h)
+	}
+}
+
+// gather finds what the words say.
+func (x *Index) gather(r *ranking) {
+	r.request++
+	if r.request == 0 { // after 2^32 requests, old marks would look new
+		for _, marks := range r.seen {
+			clear(marks)
+		}
+		r.request = 1
+	}
+	r.evidence, r.clause = r.evidence[:0], 0
+	strange, inside := 0, int32(0)
+	for i, h := range r.heard {
+		word, stem := r.text.Bytes(h.word), r.stems[h.start:h.end]
+		if i > 0 && r.clause < maxClauses && (h.word.Clause != r.heard[i-1].word.Clause || conjunction(word)) {
+			r.clause++
+		}
+		x.matchName(r, i)
+		if i+1 < len(r.heard) {
+			r.pair = append(append(r.pair[:0], stem...), r.stems[r.heard[i+1].start:r.heard[i+1].end]...)
+			x.matchTopics(r, r.pair, h.word, x.weights.word*x.weights.topic)
+		}
+		if inside > 0 { // a compound that was found as a whole
+			inside--
+			continue
+		}
+		if h.stop {
+			continue
+		}
+		weight := x.weights.word
+		if x.known.weak[string(word)] {
+			weight *= x.weights.weak
+		}
+		inTopics := x.matchTopics(r, stem, h.word, weight*x.weights.topic)
+		if h.term >= 0 {
+			r.add(byWord, h.term, h.word, weight, x.text.Postings(h.term))
+			if id, ok := x.parts.Term(stem); ok {
+				r.add(byPart, id, h.word, weight*x.weights.part, x.parts.Postings(id))
+			}
+			inside = h.word.Parts
+			continue
+		}
+		if h.word.Parts == 0 && strange < maxStrange {
+			strange++
+			x.matchStrange(r, word, stem, inTopics, h.word, weight)
+		}
+	}
+}
+
+// conjunction reports words that begin another part of a request.
+func conjunction(word []byte) bool {
+	switch string(word) {
+	case "and", "then", "also", "plus", "afterwards":
+		return true
+	}
+	return false
+}
+
+// add notes what a word says. Of words that say the same, the one that says it
+// most clearly counts.
+func (r *ranking) add(l layer, id int32, w retrieval.Word, weight float64, postings []retrieval.Posting) {
+	if weight == 0 {
+		return
+	}
+	mark := &r.seen[l][id]
+	if mark.request != r.request {
+		*mark = seen{r.request, int32(len(r.evidence))}
+		r.evidence = append(r.evidence, evidence{l, w, r.clause, float32(weight), postings})
+		return
+	}
+	if e := &r.evidence[mark.evidence]; float32(weight) > e.weight {
+		e.weight, e.word = float32(weight), w
+	}
+}
+
+// matchName looks for a name that begins with the word at i.
+func (x *Index) matchName(r *ranking, i int) {
+	r.pair = r.pair[:0]
+	for n, h := range r.heard[i:] {
+		whole := h.word.Parts > 0 // its parts follow
+		if n >= x.longest || n > 0 && whole {
+			return
+		}
+		r.pair = append(r.pair, r.text.Bytes(h.word)...)
+		if docs := x.names[string(r.pair)]; docs != nil {
+			r.add(byName, docs[0].Doc, r.heard[i].word, x.weights.exact, docs)
+		}
+		if whole {
+			return
+		}
+	}
+}
+
+// matchTopics is false when the stem belongs to no topic.
+func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight float64) bool {
+	in := x.known.of[string(stem)]
+	for _, t := range in {
+		r.add(byTopic, t, w, weight, x.topics[t])
+	}
+	return len(in) > 0
+}
+
+// matchStrange looks for words that a word which no tool has is like: the one
+// that it was meant to be, if no topic knows it either, and those that share
+// most of its letters.
+func (x *Index) matchStrange(r *ranking, word, stem []byte, inTopics bool, w retrieval.Word, weight float64) {
+	if meant, ok := x.spelling.Near(stem); ok && !inTopics {
+		share := weight * x.weights.corrected
+		if term, ok := x.text.Term([]byte(meant)); ok {
+			r.add(byLetters, term, w, share, x.text.Postings(term))
+		}
+		x.matchTopics(r, []byte(meant), w, share*x.weights.topic)
+	}
+	if x.weights.letters == 0 {
+		return
+	}
+	for _, like := range x.letters.Like(word, float32(x.weights.alike), maxLike, &r.letters) {
+		term := x.terms[like.Word]
+		r.add(byLetters, term, w, weight*x.weights.letters*float64(like.Share), x.text.Postings(term))
+	}
+}
+
+// sum adds up what is said for each doc. What is best for a clause is lifted
+// towards the best of all, so that a request for two things isn't answered with
+// tools for the one that has more words for it.
+func (x *Index) sum(r *ranking) {
+	clear(r.scores)
+	clear(r.lift)
+	for i := 0; i < len(r.evidence); {
+		clause := r.evidence[i].clause
+		clear(r.inClause)
+		for ; i < len(r.evidence) && r.evidence[i].clause == clause; i++ {
+			e := &r.evidence[i]
+			for _, p := range e.postings {
+				r.inClause[p.Doc] += e.weight * p.Score
+			}
+		}
+		top := slices.Max(r.inClause)
+		if top == 0 {
+			continue
+		}
+		for d, s := range r.inClause {
+			r.scores[d] += s
+			r.lift[d] = max(r.lift[d], s/top)
+		}
+	}
+	most := float32(x.weights.clauses) * slices.Max(r.scores)
+	for d, l := range r.lift {
+		r.scores[d] += most * l
+	}
+}
+
+// best picks the k best that keep admits.
+func (x *Index) best(r *ranking, keep func(int) bool, k int) []Hit {
+	r.hits = r.hits[:0]
+	floor := slices.Max(r.scores) * float32(x.weights.floor)
+	for d, s := range r.scores {
+		h := Hit{Doc: d, Score: float64(s)}
+		if s == 0 || s < floor || len(r.hits) == k && x.order(r.hits[k-1], h) < 0 || keep != nil && !keep(d) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(r.hits, h, x.order)
+		if len(r.hits) == k {
+			r.hits = r.hits[:k-1]
+		}
+		r.hits = slices.Insert(r.hits, at, h)
+	}
+	if len(r.hits) == 0 {
+		return nil
+	}
+	hits := slices.Clone(r.hits)
+	for i := range hits {
+		r.explain(&hits[i])
+	}
+	return hits
+}
+
+// explain puts together by layers what was said for a hit.
+func (r *ranking) explain(h *Hit) {
+	var said [layers]Reason
+	total := 0.0
+	for _, e := range r.evidence {
+		score := float64(e.weight * retrieval.Find(e.postings, int32(h.Doc)))
+		if score == 0 {
+			continue
+		}
+		total += score
+		to := &said[e.layer]
+		word := r.text.Bytes(e.word)
+		if e.layer == byLetters {
+			to = &said[byWord]
+			word = append([]byte{'~'}, word...)
+		}
+		to.Score += score
+		if !slices.ContainsFunc(to.Words, func(s string) bool { return s == string(word) }) {
+			to.Words = append(to.Words, string(word))
+		}
+	}
+	n := 0
+	for _, s := range said {
+		if s.Score > 0 {
+			n++
+		}
+	}
+	h.Reasons = make([]Reason, 0, n)
+	for l, s := range said {
+		if s.Score > 0 {
+			s.Layer = layerNames[l]
+			s.Score *= h.Score / total
+			h.Reasons = append(h.Reasons, s)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package selection
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/goclaw/goclaw/internal/lib/retrieval"
+)
+
+// crowd is n tools with names, descriptions and parameters as real ones have:
+// those of testdata, again and again for other systems.
+func crowd(tb testing.TB, n int) []Doc {
+	tb.Helper()
+	plugins, _ := labelled(tb, "plugins", false)
+	shipped, _ := labelled(tb, "shipped", false)
+	kinds := append(shipped, plugins...)
+	docs := make([]Doc, n)
+	for i := range docs {
+		d := kinds[i%len(kinds)]
+		system := fmt.Sprintf("system%d", i/len(kinds))
+		d.Name = system + "_" + d.Name
+		d.Description += " For " + system + "."
+		if d.Parameters == nil {
+			d.Parameters = json.RawMessage(`{"properties":{"query":{"description":"what to look for"},"limit":{"description":"how many"}}}`)
+		}
+		docs[i] = d
+	}
+	return docs
+}
+
+// messages are short and long ones.
+func messages(tb testing.TB) map[string]string {
+	tb.Helper()
+	_, queries := labelled(tb, "plugins", false)
+	var all []string
+	for _, q := range queries {
+		all = append(all, q.Text)
+	}
+	return map[string]string{
+		"short": "Find me a flight to Rome next Friday and a hotel near the station",
+		"long":  strings.Join(all, "\n"),
+	}
+}
+
+func BenchmarkRank(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		x := NewIndex(crowd(b, n))
+		for name, m := range messages(b) {
+			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					x.Rank(m, nil, 12)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkNewIndex(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		docs := crowd(b, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				NewIndex(docs)
+			}
+		})
+	}
+}
+
+func found(docs []Doc, hits []Hit) []string {
+	var all []string
+	for _, h := range hits {
+		all = append(all, docs[h.Doc].Name)
+	}
+	return all
+}
+
+func TestRank(t *testing.T) {
+	t.Parallel()
+	docs := []Doc{
+		{Name: "github_create_issue", Description: "Open an issue in a repository.", Owner: "mcp github"},
+		{Name: "github_list_issues", Description: "List issues of a repository."},
+		{Name: "message", Description: "Tell a person something.", Category: "messaging"},
+		{Name: "AirQualityForecast", Description: "How clean it will be."},
+		{Name: "Movie Finder", Description: "What is on tonight."},
+		{Name: "thermostat", Description: "Set the heating.", Parameters: json.RawMessage(`{"properties":{"degrees":{"type":"number"},"room":{"description":"bathroom, bedroom or kitchen"}}}`)},
+		{Name: "tagged", Description: "Does it.", Tags: []string{"invoices"}},
+		{Name: "wetter", Description: "天气预报"},
+		{Name: "b_twin", Description: "Feeds the parrot."},
+		{Name: "a_twin", Description: "Feeds the parrot."},
+	}
+	x := NewIndex(docs)
+	tests := []struct {
+		message string
+		want    []string // the first hits
+		layer   string   // of the first reason
+		words   []string
+	}{
+		{"call github_create_issue now", []string{"github_create_issue"}, "name", []string{"githubcreateissue"}},
+		{"Create issue on GitHub", []string{"github_create_issue", "github_list_issues"}, "name part", []string{"create", "issue", "github"}},
+		{"ask the movie finder", []string{"Movie Finder"}, "name", []string{"movie"}},
+		{"quality of the air", []string{"AirQualityForecast"}, "name part", []string{"quality", "air"}},
+		{"get mail to Bob", []string{"message"}, "category", []string{"mail"}},
+		{"warm up the bathroom", []string{"thermostat"}, "words", []string{"bathroom"}},
+		{"the invoices", []string{"tagged"}, "category", []string{"invoices"}},
+		{"北京天气", []string{"wetter"}, "category", []string{"天气"}},
+		{"parrots", []string{"a_twin", "b_twin"}, "words", []string{"parrots"}},
+		{"hungry parot", []string{"a_twin", "b_twin"}, "words", []string{"~parot"}},
+		{"thanks a lot!", nil, "", nil},
+		{"", nil, "", nil},
+	}
+	for _, test := range tests {
+		hits := x.Rank(test.message, nil, len(docs))
+		got := found(docs, hits)
+		if len(test.want) == 0 && len(got) > 0 || len(got) < len(test.want) || !slices.Equal(got[:len(test.want)], test.want) {
+			t.Errorf("%q: got %q, want %q", test.message, got, test.want)
+			continue
+		}
+		if len(test.want) == 0 {
+			continue
+		}
+		if why := hits[0].Reasons[0]; why.Layer != test.layer || !slices.Equal(why.Words, test.words) {
+			t.Errorf("%q: found by %s %q, want %s %q", test.message, why.Layer, why.Words, test.layer, test.words)
+		}
+		sum := 0.0
+		for _, r := range hits[0].Reasons {
+			sum += r.Score
+		}
+		if math.Abs(sum-hits[0].Score) > 1e-6*sum {
+			t.Errorf("%q: reasons of %v, a score of %v", test.message, sum, hits[0].Score)
+		}
+	}
+}
+
+func TestRankKeeps(t *testing.T) {
+	t.Parallel()
+	docs, _ := labelled(t, "plugins", false)
+	x := NewIndex(docs)
+	const message = "weather and flights to Rome, and a hotel"
+	all := x.Rank(message, nil, len(docs))
+	if len(all) < 6 {
+		t.Fatalf("only %d hits", len(all))
+	}
+	odd := func(i int) bool { return i%2 == 1 }
+	var want []Hit
+	for _, h := range all {
+		if odd(h.Doc) {
+			want = append(want, h)
+		}
+	}
+	got := x.Rank(message, odd, 3)
+	if diff := cmp.Diff(want[:3], got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := x.Rank(message, nil, 0); got != nil {
+		t.Errorf("asked for none, got %v", got)
+	}
+	if got := NewIndex(nil).Rank(message, nil, 3); got != nil {
+		t.Errorf("nothing to find, got %v", got)
+	}
+}
+
+// TestRankLong shows that what stands in the middle of a very long message is
+// not read, and that it costs no more than its ends.
+func TestRankLong(t *testing.T) {
+	t.Parallel()
+	docs, _ := labelled(t, "plugins", false)
+	x := NewIndex(docs)
+	filler := strings.Repeat("lorem ", 200_000)
+	hits := x.Rank("Translate this: "+filler+"parking"+filler+" and find a horoscope.", nil, 12)
+	got := found(docs, hits)
+	if !slices.Contains(got, "TransLingo") || !slices.Contains(got, "AstroChart") || slices.Contains(got, "ParkSpot") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestRankAllocates(t *testing.T) {
+	docs := crowd(t, 1000)
+	x := NewIndex(docs)
+	message := messages(t)["short"]
+	few := testing.AllocsPerRun(20, func() { x.Rank(message, nil, 12) })
+	// A result has 12 hits with a few reasons each; all else is scratch.
+	if few > 150 {
+		t.Errorf("%v allocations", few)
+	}
+	none := testing.AllocsPerRun(20, func() { x.Rank("thanks, that was good", nil, 12) })
+	if none > 5 {
+		t.Errorf("%v allocations for nothing", none)
+	}
+}
+
+// TestRankConcurrent is for the race detector, and holds that equal requests
+// get equal answers.
+func TestRankConcurrent(t *testing.T) {
+	t.Parallel()
+	docs, queries := labelled(t, "plugins", false)
+	x, y := NewIndex(docs), NewIndex(docs)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for _, q := range queries {
+				if diff := cmp.Diff(x.Rank(q.Text, nil, 12), y.Rank(q.Text, nil, 12)); diff != "" {
+					t.Errorf("%q:\n%s", q.Text, diff)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func FuzzRank(f *testing.F) {
+	docs, queries := labelled(f, "shipped", false)
+	x := NewIndex(docs)
+	for _, q := range queries[:40] {
+		f.Add(q.Text, uint8(12))
+	}
+	f.Add("a\xff-b_c’d GitHUBs 𐐷 İß ﬁ 漢字かな", uint8(3))
+	f.Fuzz(func(t *testing.T, message string, k uint8) {
+		hits := x.Rank(message, nil, int(k))
+		if len(hits) > int(k) {
+			t.Errorf("%d hits, asked for %d", len(hits), k)
+		}
+		for i, h := range hits {
+			if !(h.Score > 0) || len(h.Reasons) == 0 {
+				t.Errorf("%s: score %v, reasons %v", docs[h.Doc].Name, h.Score, h.Reasons)
+			}
+			if i > 0 && x.order(hits[i-1], h) >= 0 {
+				t.Errorf("%v stands before %v", hits[i-1], h)
+			}
+		}
+	})
+}
+
+// TestTopics holds the table to what reading it relies on.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	var text retrieval.Text
+	for line := range dataLines(topicsFile) {
+		name, list, ok := strings.Cut(line, ": ")
+		if !ok || seen[name] {
+			t.Errorf("%q is not a topic, a colon and words, or stands twice", line)
+		}
+		seen[name] = true
+		for _, w := range strings.Fields(list) {
+			if strings.Count(w, "_") > 1 {
+				t.Errorf("%s: %s is more than two words, which nothing looks for", name, w)
+			}
+			text.Read(strings.ReplaceAll(w, "_", " "))
+			folded := ""
+			for i, part := range text.Words() {
+				if i > 0 {
+					folded += "_"
+				}
+				folded += string(text.Bytes(part))
+			}
+			if folded != w {
+				t.Errorf("%s: %s is read as %s", name, w, folded)
+			}
+			if !strings.Contains(w, "_") && retrieval.Stop([]byte(w)) {
+				t.Errorf("%s: %s says nothing in any message", name, w)
+			}
+		}
+	}
+}

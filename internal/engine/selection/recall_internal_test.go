@@ -1,0 +1,103 @@
+package selection
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"os"
+	"testing"
+
+	"github.com/goclaw/goclaw/internal/lib/retrieval"
+)
+
+// labelled is one half of a set of testdata: see its README.
+func labelled(tb testing.TB, name string, heldOut bool) ([]Doc, []Query) {
+	tb.Helper()
+	raw, err := os.ReadFile("testdata/" + name + "_tools.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var docs []Doc
+	if err := json.Unmarshal(raw, &docs); err != nil {
+		tb.Fatal(err)
+	}
+	raw, err = os.ReadFile("testdata/" + name + "_queries.jsonl")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var half []Query
+	for dec := json.NewDecoder(bytes.NewReader(raw)); dec.More(); {
+		var q Query
+		if err := dec.Decode(&q); err != nil {
+			tb.Fatal(err)
+		}
+		h := fnv.New32a()
+		h.Write([]byte(q.Text))
+		if (h.Sum32()%2 == 0) == heldOut {
+			half = append(half, q)
+		}
+	}
+	return docs, half
+}
+
+// names ranks by x.
+func names(x *Index) func(context.Context, string, int) ([]string, error) {
+	return func(_ context.Context, message string, k int) ([]string, error) {
+		var all []string
+		for _, h := range x.Rank(message, nil, k) {
+			all = append(all, x.docs[h.Doc].Name)
+		}
+		return all, nil
+	}
+}
+
+// plain is BM25 over names and descriptions with stems and stop words and
+// nothing else.
+func plain() weights {
+	flat := retrieval.Field{Weight: 1, Norm: 0.75}
+	return weights{word: 1, weak: 1, saturation: 1.2, fields: []retrieval.Field{flat, flat, {}, {}}}
+}
+
+// TestRecall holds the scorer to what it found of the held-out requests when it
+// was tuned on the others. A change that finds less has to say what it is good
+// for.
+func TestRecall(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		set             string
+		single, several float64 // recall at 12
+		none            float64 // tools picked for a request that needs none, at most
+	}{
+		{"plugins", 0.935, 0.98, 0},
+		{"shipped", 0.875, 0.85, 1.7},
+	}
+	for _, test := range tests {
+		t.Run(test.set, func(t *testing.T) {
+			t.Parallel()
+			docs, queries := labelled(t, test.set, true)
+			for name, w := range map[string]weights{"standard": standard, "plain BM25": plain()} {
+				r, err := Measure(t.Context(), queries, 12, names(newIndex(docs, w)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for kind, f := range map[string]Figures{"single": r.Single, "several": r.Several} {
+					t.Logf("%s, %s: %d requests, recall at 1 %.3f, 5 %.3f, 12 %.3f, 20 %.3f, MRR %.3f", name, kind, f.Queries, f.Recall[1], f.Recall[5], f.Recall[12], f.Recall[20], f.MRR)
+				}
+				t.Logf("%s, none: %d requests, %.2f tools picked", name, r.None.Queries, r.None.Picked)
+				if name != "standard" {
+					continue
+				}
+				if got := r.Single.Recall[12]; got < test.single {
+					t.Errorf("single: recall at 12 is %.4f, was %.4f", got, test.single)
+				}
+				if got := r.Several.Recall[12]; got < test.several {
+					t.Errorf("several: recall at 12 is %.4f, was %.4f", got, test.several)
+				}
+				if r.None.Picked > test.none {
+					t.Errorf("none: %.2f tools are picked, were %.2f", r.None.Picked, test.none)
+				}
+			}
+		})
+	}
+}
