@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -53,7 +54,43 @@ type Explanation struct {
 	Nearest []string    `json:"nearest,omitempty"` // for a name that nothing has
 	// Changes tells what was changed of its schema for the provider, a line each.
 	Changes []string `json:"changes,omitempty"`
+	// Remarks tell what would become of a call now, and what the model is told
+	// to do; of a tool that is exposed.
+	Remarks []Remark `json:"remarks,omitempty"`
 }
+
+// Remark is a word beside the six states.
+type Remark struct {
+	Topic  Topic      `json:"topic"`
+	Detail string     `json:"detail"`
+	Where  source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
+	// Fix is what to do about it. It becomes that of the explanation where
+	// nothing before it has one.
+	Fix string `json:"-"`
+}
+
+// Topic is what a [Remark] is about.
+type Topic string
+
+const (
+	// Admission is whether a call would be let through.
+	Admission Topic = "admission"
+	// Guidance is what of the prompt tells the model how to work.
+	Guidance Topic = "guidance"
+)
+
+// Add appends remarks.
+func (x *Explanation) Add(remarks ...Remark) {
+	for _, r := range remarks {
+		x.Remarks = append(x.Remarks, r)
+		if x.Fix == "" {
+			x.Fix = r.Fix
+		}
+	}
+}
+
+// Exposed reports whether a request would show the tool.
+func (x *Explanation) Exposed() bool { return x.States[exposed].Verdict == Yes }
 
 // The six states, in order.
 const (
@@ -93,8 +130,12 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	}
 	if ok {
 		x.last(&last)
-	} else if shown && st.Plan && !entry.Def.ReadOnly && !entry.Def.Internal {
-		x.no(executed, "plan mode is on, so a call would be refused", source.Pos{}, "leave plan mode (exit_plan_mode)")
+	}
+	if shown && planned(st, entry) {
+		x.Add(Remark{Topic: Admission, Detail: "plan mode is on in this session, so a call would be refused now", Fix: leavePlan})
+		if !ok {
+			x.States[executed] = StateLine{State: stateNames[executed], Verdict: No, Detail: "plan mode is on, so a call would be refused"}
+		}
 	}
 	return x.Explanation, nil
 }
@@ -227,10 +268,33 @@ func (x *explainer) last(o *tool.Outcome) {
 		if o.Refusal.Guard != "" {
 			who = "guard " + o.Refusal.Guard
 		}
-		x.no(executed, fmt.Sprintf("%s, rule %s: %s", who, o.Refusal.Rule, o.Refusal.Reason), o.Refusal.Where, o.Refusal.Allowed)
+		x.no(executed, fmt.Sprintf("%s, rule %s: %s", who, o.Refusal.Rule, o.Refusal.Reason), o.Refusal.Where, remedy(o))
 	default:
 		x.no(executed, fmt.Sprintf("%s, step %s: %s", o.Status, o.Step, gist(llm.JoinText(o.Content))), source.Pos{}, "")
 	}
+}
+
+const leavePlan = "leave plan mode (exit_plan_mode)"
+
+// remedy is what a person can do about a refusal; what it allows is said to the
+// model.
+func remedy(o *tool.Outcome) string {
+	r := o.Refusal
+	switch {
+	case r.Guard != "":
+		return r.Allowed
+	case r.Step == "plan":
+		return leavePlan
+	case r.Step == "before" && !r.Where.IsZero():
+		return fmt.Sprintf("change %s (%s); goclaw hooks test --tool %s --args JSON tells what it does", r.Where.Key, r.Where.Place(), o.Tool)
+	case r.Step == "before":
+		return cmp.Or(r.Allowed, "change the hook "+r.Rule)
+	case r.Step == "offered" && r.Rule == "role":
+		return "let an administrator do it"
+	case r.Step == "offered":
+		return "the line exposed says whether it would be offered now"
+	}
+	return r.Allowed
 }
 
 // took is a duration as people read it.
@@ -264,6 +328,13 @@ func (x Explanation) Text() string {
 	}
 	for _, c := range x.Changes {
 		b.WriteString("changed for " + c + "\n")
+	}
+	for _, r := range x.Remarks {
+		line := fmt.Sprintf("%-11s %s", r.Topic, r.Detail)
+		if !r.Where.IsZero() {
+			line += " (" + r.Where.Place() + ")"
+		}
+		b.WriteString(line + "\n")
 	}
 	if len(x.Nearest) > 0 {
 		b.WriteString("nearest: " + strings.Join(x.Nearest, ", ") + "\n")

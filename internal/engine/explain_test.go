@@ -134,6 +134,7 @@ registered  yes  as db_write
 exposed     yes  number 1 of 7, to openai/gpt-x
 called      -
 executed    NO   plan mode is on, so a call would be refused
+admission   plan mode is on in this session, so a call would be refused now
 fix: leave plan mode (exit_plan_mode)
 `},
 		{name: "mcp_docs_find", role: tool.Facts{Caller: admin, Cap: tool.Only("shell")}, want: `installed   yes  mcp docs

@@ -9,7 +9,7 @@ import (
 
 // plan refuses what changes something while the session is in plan mode.
 func plan(_ context.Context, inv *invocation) bool {
-	if !inv.state.Plan || inv.entry.Def.ReadOnly || inv.entry.Def.Internal {
+	if !planned(inv.state, inv.entry) {
 		return true
 	}
 	return inv.refuse(&tool.Refusal{
@@ -17,4 +17,9 @@ func plan(_ context.Context, inv *invocation) bool {
 		Reason:  fmt.Sprintf("Plan mode is on, and %s changes things, so nothing ran.", inv.entry.Def.Name),
 		Allowed: "Go on with tools that only read; when the plan is settled, call exit_plan_mode.",
 	})
+}
+
+// planned reports whether plan mode keeps a tool from being called.
+func planned(st tool.State, e *tool.Entry) bool {
+	return st.Plan && !e.Def.ReadOnly && !e.Def.Internal
 }

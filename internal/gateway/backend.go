@@ -123,15 +123,6 @@ func listed(e *tool.Entry) api.Tool {
 	}
 }
 
-// Explain implements [api.Backend].
-func (g *Gateway) Explain(ctx context.Context, req run.Request, name string) (api.Explanation, error) {
-	look, err := g.Look(ctx, req)
-	if err != nil {
-		return api.Explanation{}, err
-	}
-	return look.Agent.Engine.Explain(ctx, look.Scope, look.Target, look.State, look.Ask, name)
-}
-
 // Invoke implements [api.Backend]. Without a session the call belongs to one
 // fixed session of the caller, so that a ref that one call gives is valid in
 // the next. It doesn't hold the session and needn't wait for a run that does:

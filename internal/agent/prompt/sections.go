@@ -26,9 +26,14 @@ const (
 
 // Bounds on what one file may add to the prompt, in bytes, and on the listing.
 const (
-	maxFile    = 20000
+	// MaxFile is how much of one file is in the prompt.
+	MaxFile    = 20000
 	maxEntries = 60
 )
+
+// Instructions are the files of a workspace that say how an agent is to work,
+// in the order of the prompt. Each is a section whose source is its name.
+var Instructions = []string{"IDENTITY.md", "SOUL.md", "AGENTS.md", "TOOLS.md"}
 
 // maker makes one section; an empty text leaves it out.
 type maker struct {
@@ -143,8 +148,8 @@ func file(name string) func(*build) (string, string, error) {
 			return "", "", err
 		}
 		text := strings.ToValidUTF8(string(data), "\uFFFD")
-		if len(text) > maxFile {
-			cut := maxFile
+		if len(text) > MaxFile {
+			cut := MaxFile
 			for !utf8.RuneStart(text[cut]) {
 				cut--
 			}
