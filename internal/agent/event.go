@@ -40,7 +40,7 @@ type Event struct {
 	Time    time.Time `json:"time"`
 
 	Text    string        `json:"text,omitempty"`
-	Kind    string        `json:"kind,omitempty"` // of a notice: retry, failover, cooldown, fallback, compaction, limit, guard, approval, queued, steered, joined, parked, …
+	Kind    string        `json:"kind,omitempty"` // of a notice: retry, failover, cooldown, fallback, compaction, limit, guard, approval_needed, approval_answered, queued, steered, joined, parked, …
 	Ref     string        `json:"ref,omitempty"`  // of an attachment: its ref, or where it stands among the media of its turn; of a notice steered or joined: the other run's id
 	Target  *llm.Target   `json:"target,omitempty"`
 	Request *RequestFacts `json:"request,omitempty"`
@@ -50,6 +50,10 @@ type Event struct {
 	// Attempt is the model call that failed which a notice is about, or with
 	// which a run did.
 	Attempt *llm.Attempt `json:"attempt,omitempty"`
+	// Approval is what a notice of the kind approval_needed asks people, and one
+	// of the kind approval_answered tells the end of. The notice is of the call
+	// that Tool names; the approval's own call may be one that this one makes.
+	Approval *tool.Approval `json:"approval,omitempty"`
 }
 
 // ToolEvent tells of one call.

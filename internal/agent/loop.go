@@ -225,6 +225,8 @@ func (l *loop) work(r *Round, sf tool.Surface) error {
 			l.emit(Event{Type: ToolStarted, Tool: te})
 		case tool.Progress:
 			l.emit(Event{Type: ToolProgress, Tool: te, Text: e.Text})
+		case tool.Asked, tool.Answered:
+			l.emit(approvalNotice(te, e.Approval))
 		case tool.Finished:
 			te.Name, te.Args = e.Outcome.Tool, e.Outcome.Args
 			ended := Event{Type: ToolFinished, Tool: te}

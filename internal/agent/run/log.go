@@ -234,6 +234,9 @@ func eventBytes(e *agent.Event) int {
 	if e.Media != nil {
 		n += fixedBytes + len(e.Media.Data)
 	}
+	if e.Approval != nil {
+		n += 2*fixedBytes + len(e.Approval.Args) + len(e.Approval.Reason)
+	}
 	if e.Tool == nil {
 		return n
 	}

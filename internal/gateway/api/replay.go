@@ -117,6 +117,9 @@ func (p *replay) call(r *agent.Round, i int) {
 		o = session.Interrupted(o.Call, p.run.Ended)
 	}
 	e := agent.ToolEvent{ID: o.Call.ID, Name: o.Tool, Index: i, Args: o.Args}
+	for _, e := range agent.ApprovalEvents(&o, i) {
+		p.emit(e.Time, e)
+	}
 	if begun(o) {
 		started := e
 		p.emit(o.Started, agent.Event{Type: agent.ToolStarted, Tool: &started})

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Kinds of notices about approvals.
+const (
+	ApprovalNeeded   = "approval_needed"
+	ApprovalAnswered = "approval_answered"
+)
+
+// approvalNotice tells of a call that people are asked about, or were.
+func approvalNotice(of *ToolEvent, a *tool.Approval) Event {
+	kind := ApprovalAnswered
+	if a.Status == tool.ApprovalOpen {
+		kind = ApprovalNeeded
+	}
+	return Event{Type: Notice, Kind: kind, Text: ApprovalWords(a), Tool: &ToolEvent{ID: of.ID, Name: of.Name, Index: of.Index}, Approval: a}
+}
+
+// ApprovalEvents are the events that tell of the approval of the call at index
+// of a round that is stored; none when people were not asked.
+func ApprovalEvents(o *tool.Outcome, index int) []Event {
+	if o.Approval == nil || o.Approval.ID == "" {
+		return nil
+	}
+	ended := *o.Approval
+	ended.Args = o.Args
+	open := ended
+	open.Status, open.Ended, open.Answer, open.By, open.Grant = tool.ApprovalOpen, time.Time{}, "", "", ""
+	of := &ToolEvent{ID: o.Call.ID, Name: o.Tool, Index: index}
+	needed, answered := approvalNotice(of, &open), approvalNotice(of, &ended)
+	needed.Time, answered.Time = open.Created, ended.Ended
+	return []Event{needed, answered}
+}
+
+// ApprovalWords says how far an approval is, for people.
+func ApprovalWords(a *tool.Approval) string {
+	switch a.Status {
+	case tool.ApprovalOpen:
+		who := "a person"
+		if a.Admins {
+			who = "an admin"
+		}
+		return fmt.Sprintf("%s waits until %s approves it (rule %s)", a.Tool, who, a.Rule)
+	case tool.ApprovalAllowed:
+		if a.Answer == tool.AllowAlways {
+			return fmt.Sprintf("%s always allows this call of %s", a.By, a.Tool)
+		}
+		return fmt.Sprintf("%s allows %s once", a.By, a.Tool)
+	case tool.ApprovalDenied:
+		return fmt.Sprintf("%s says no to %s", a.By, a.Tool)
+	case tool.ApprovalExpired:
+		return fmt.Sprintf("nobody answered in time whether %s may run", a.Tool)
+	}
+	return fmt.Sprintf("the run ended before anybody answered whether %s may run", a.Tool)
+}
