@@ -22,11 +22,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/engine/surface"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -46,8 +48,20 @@ type Options struct {
 	Cache    *cache.Cache        // of the process; nil keeps no results
 	Calls    Calls               // what Explain knows of stored calls; nil knows nothing
 	Timeout  time.Duration       // of calls whose tool sets none; 0 is DefaultTimeout
+	Hooks    *hook.Bus           // of the process; nil has none
+	Approve  Approve             // asks people; nil can ask nobody
+	Clean    Clean               // of the agent's workspace; nil leaves paths as they come
 	Log      *slog.Logger        // nil is the default logger
 }
+
+// Approve asks a person whether a call may run and waits for the end of that.
+// asked is told, on the caller's goroutine, when people can answer.
+type Approve func(ctx context.Context, r approval.Request, asked func(tool.Approval)) tool.Approval
+
+// Clean gives the one spelling of a file's name in the workspace of a scope. It
+// looks at the spelling only. The error is a [*tool.Refusal] for what no
+// workspace can hold.
+type Clean func(s tool.Scope, path string) (string, error)
 
 // Engine offers and runs the tools of one agent. It implements agent.Toolbox.
 type Engine struct {
@@ -56,10 +70,11 @@ type Engine struct {
 	decider  *surface.Decider
 	selector *selection.Selector
 	spiller  *spill.Spiller
+	hooks    *hook.Bus
 	calls    Calls
 	log      *slog.Logger
 
-	admit, work, show []step
+	admit, before, work, show []step
 }
 
 // New makes an engine.
@@ -76,10 +91,10 @@ func New(o Options) *Engine {
 	e := &Engine{
 		selector: o.Selector,
 		registry: o.Registry, pool: o.Pool, decider: surface.New(o.Policies, o.Log),
-		spiller: o.Spiller, calls: o.Calls, log: o.Log,
+		spiller: o.Spiller, hooks: o.Hooks, calls: o.Calls, log: o.Log,
 	}
 	e.decider.SetDialects(o.Dialects)
-	e.admit, e.work, e.show = steps(o)
+	e.admit, e.before, e.work, e.show = steps(o)
 	return e
 }
 

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/engine/pool"
@@ -10,8 +12,10 @@ import (
 )
 
 // batch takes the calls of one response through the steps. It belongs to the
-// goroutine that runs it; only the steps of work and show run elsewhere, on the
-// pool, and report through the mailbox.
+// goroutine that runs it. Others work on parts of it and report through the
+// mailbox: the steps of work and show run on the pool; rules, handlers and
+// people decide beside it, about a copy of the call, so that one who is late
+// finds nothing to spoil.
 type batch struct {
 	eng      *Engine
 	emit     func(tool.Event)
@@ -26,8 +30,8 @@ type batch struct {
 type slot struct {
 	invocation
 	stage    stage
-	blockers int // earlier calls that it conflicts with and that have not ended
-	admitted time.Time
+	blockers int        // calls that it conflicts with and has to wait for
+	since    time.Time  // it was admitted, or began to be decided about
 	task     *pool.Task // nil when it takes no worker
 }
 
@@ -38,8 +42,9 @@ const stepsOfCall = 16
 type stage uint8
 
 const (
-	waiting stage = iota // admitted, or not looked at yet
-	sent                 // handed to the pool
+	waiting  stage = iota // admitted, or not looked at yet
+	deciding              // rules, handlers or people decide about it
+	sent                  // handed to the pool
 	ended
 )
 
@@ -56,6 +61,10 @@ func newBatch(e *Engine, sf *tool.Surface, from []*tool.Entry, calls []llm.ToolC
 		b.outcomes[i] = begin(calls[i])
 		b.outcomes[i].Steps, times = times[:0:stepsOfCall], times[stepsOfCall:]
 		b.slots[i].invocation = invocation{surface: sf, from: from, state: sf.State, out: &b.outcomes[i]}
+		b.slots[i].tell = func(e tool.Event) {
+			e.Index = i
+			b.mail.tell(e)
+		}
 	}
 	return b
 }
@@ -90,32 +99,116 @@ func (b *batch) run(ctx context.Context) {
 // runHere takes a single call to its outcome on this goroutine, for a tool that
 // holds a worker already.
 func (b *batch) runHere(ctx context.Context) {
-	b.admit(ctx, 0)
-	if b.slots[0].stage == waiting {
-		b.lend(0, func(text string) { b.emit(tool.Event{Type: tool.Progress, Text: text}) })
-		b.work(ctx, 0)
-	}
-}
-
-// admit takes one call through the first phase.
-func (b *batch) admit(ctx context.Context, i int) {
-	s := &b.slots[i]
-	inv := &s.invocation
-	if !take(ctx, b.eng.log, b.eng.admit, inv) {
-		b.finish(inv)
-		b.settle(i)
+	s := &b.slots[0]
+	s.tell = b.emit
+	if !take(ctx, b.eng.log, b.eng.admit, &s.invocation) ||
+		b.eng.hooks.Decides() && !take(ctx, b.eng.log, b.eng.before, &s.invocation) {
+		b.finish(&s.invocation)
+		b.settle(0)
 		return
 	}
-	s.admitted = time.Now()
-	b.emit(tool.Event{Type: tool.Started, Index: i, Tool: inv.out.Tool, Args: inv.out.Args})
+	b.admitted(0)
+	b.lend(0)
+	b.work(ctx, 0)
 }
 
-// order finds out which calls have to wait for which.
+// admit takes one call through the first phase, and begins the second where
+// somebody has a say.
+func (b *batch) admit(ctx context.Context, i int) {
+	s := &b.slots[i]
+	switch {
+	case !take(ctx, b.eng.log, b.eng.admit, &s.invocation):
+		b.finish(&s.invocation)
+		b.settle(i)
+	case b.eng.hooks.Decides():
+		b.decide(ctx, i)
+	default:
+		b.admitted(i)
+	}
+}
+
+// admitted notes that nothing speaks against the call at i.
+func (b *batch) admitted(i int) {
+	s := &b.slots[i]
+	s.stage, s.since = waiting, time.Now()
+	b.emit(tool.Event{Type: tool.Started, Index: i, Tool: s.out.Tool, Args: s.out.Args})
+}
+
+// decide has the call at i decided about, which may take long.
+func (b *batch) decide(ctx context.Context, i int) {
+	s := &b.slots[i]
+	s.stage, s.since = deciding, time.Now()
+	j := judged{index: i, inv: s.invocation}
+	out := *s.out
+	out.Steps = slices.Clip(out.Steps)
+	j.inv.out = &out
+	err := b.eng.pool.Aside(func() {
+		defer func() { b.mail.judge(j) }()
+		j.goes = take(ctx, b.eng.log, b.eng.before, &j.inv)
+	})
+	if err != nil { // the pool is closed
+		s.cancelled(false)
+		b.leave(i)
+	}
+}
+
+// judge takes in what was decided about a call, unless it was stopped before.
+func (b *batch) judge(j judged) {
+	s := &b.slots[j.index]
+	if s.stage != deciding {
+		return
+	}
+	out := s.out
+	*out = *j.inv.out
+	j.inv.out = out
+	touches := s.touches
+	s.invocation = j.inv
+	if !j.goes {
+		s.touches = touches // by which others wait for it
+		b.finish(&s.invocation)
+		b.settle(j.index)
+		return
+	}
+	if !slices.Equal(touches, s.touches) {
+		b.reorder(j.index, touches)
+	}
+	b.admitted(j.index)
+}
+
+// order finds out which calls have to wait for which: each for the earlier ones
+// that it conflicts with.
 func (b *batch) order() {
 	for j := range b.slots {
 		for i := range j {
-			if b.slots[i].stage == waiting && b.conflict(i, j) {
+			if b.slots[i].stage != ended && b.conflict(i, j) {
 				b.slots[j].blockers++
+			}
+		}
+	}
+}
+
+// reorder finds that out anew for the call at i, which touches other things
+// than it did before. A later call that it now conflicts with and that runs
+// already it waits for, since the order is lost then and they still must not
+// overlap.
+func (b *batch) reorder(i int, before []tool.Touch) {
+	s := &b.slots[i]
+	s.blockers = 0
+	for j := range b.slots {
+		o := &b.slots[j]
+		conflict := b.conflict(i, j)
+		switch {
+		case j == i || o.stage == ended:
+		case j < i || o.stage == sent:
+			if conflict {
+				s.blockers++
+			}
+		default:
+			if tool.Conflict(before, o.touches) {
+				o.blockers--
+			}
+			if conflict {
+				o.blockers++
 			}
 		}
 	}
@@ -135,7 +228,7 @@ func (b *batch) send(ctx context.Context) <-chan struct{} {
 		}
 		s.stage = sent
 		s.state = b.stateFor(i)
-		b.lend(i, func(text string) { b.mail.tell(i, text) })
+		b.lend(i)
 		run := func() {
 			defer b.mail.end(i)
 			b.queued(i)
@@ -173,16 +266,20 @@ func (b *batch) stateFor(i int) tool.State {
 	return b.base.Apply(effects...)
 }
 
-// lend makes the host of the call at i, whose progress goes to tell.
-func (b *batch) lend(i int, tell func(text string)) {
+// lend makes the host of the call at i.
+func (b *batch) lend(i int) {
 	s := &b.slots[i]
-	s.host = &host{eng: b.eng, inv: &s.invocation, id: s.out.Call.ID, state: s.state, tell: tell}
+	s.host = &host{eng: b.eng, inv: &s.invocation, id: s.out.Call.ID, state: s.state, tell: s.tell}
 }
 
-// queued notes how long the call at i waited for its turn.
+// queued notes how long the call at i waited for its turn, or for a decision.
 func (b *batch) queued(i int) {
 	s := &b.slots[i]
-	s.out.Steps = append(s.out.Steps, tool.StepTime{Step: "queue", Duration: time.Since(s.admitted)})
+	step := "queue"
+	if s.stage == deciding {
+		step = "before"
+	}
+	s.out.Steps = append(s.out.Steps, tool.StepTime{Step: step, Duration: time.Since(s.since)})
 }
 
 // work takes the call at i through the phases after admit.
@@ -211,9 +308,13 @@ func (b *batch) finish(inv *invocation) {
 
 // read takes in what the workers told.
 func (b *batch) read() {
-	told, done := b.mail.read()
-	for _, p := range told {
-		b.emit(tool.Event{Type: tool.Progress, Index: p.index, Text: p.text})
+	told, decided, done := b.mail.read()
+	for _, e := range told {
+		b.emit(e)
+	}
+	slices.SortFunc(decided, func(x, y judged) int { return cmp.Compare(x.index, y.index) })
+	for _, j := range decided {
+		b.judge(j)
 	}
 	for _, i := range done {
 		b.settle(i)
@@ -222,10 +323,13 @@ func (b *batch) read() {
 
 // settle takes in that the call at i has its outcome.
 func (b *batch) settle(i int) {
+	ran := b.slots[i].stage == sent
 	b.slots[i].stage = ended
 	b.open--
-	for j := i + 1; j < len(b.slots); j++ {
-		if s := &b.slots[j]; s.stage == waiting && s.blockers > 0 && b.conflict(i, j) {
+	for j := range b.slots {
+		s := &b.slots[j]
+		// An earlier call waits for a later one only when that ran already.
+		if (s.stage == waiting || s.stage == deciding) && s.blockers > 0 && (j > i || ran) && b.conflict(i, j) {
 			s.blockers--
 		}
 	}
@@ -238,7 +342,7 @@ func (b *batch) settle(i int) {
 func (b *batch) stop() {
 	for i := range b.slots {
 		s := &b.slots[i]
-		if s.stage == waiting || s.stage == sent && s.task != nil && s.task.Cancel() {
+		if s.stage == waiting || s.stage == deciding || s.stage == sent && s.task != nil && s.task.Cancel() {
 			s.cancelled(false)
 			b.leave(i)
 		}
@@ -249,7 +353,7 @@ func (b *batch) stop() {
 func (b *batch) leave(i int) {
 	s := &b.slots[i]
 	b.queued(i)
-	s.out.Step = "queue"
+	s.out.Step = s.out.Steps[len(s.out.Steps)-1].Step
 	b.finish(&s.invocation)
 	b.settle(i)
 }

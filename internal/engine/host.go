@@ -23,7 +23,7 @@ type host struct {
 	eng  *Engine
 	inv  *invocation
 	id   string // of the call
-	tell func(text string)
+	tell func(tool.Event)
 
 	mu      sync.Mutex
 	over    bool
@@ -38,7 +38,7 @@ func (h *host) Progress(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.over {
-		h.tell(cut(text, maxProgress))
+		h.tell(tool.Event{Type: tool.Progress, Text: cut(text, maxProgress)})
 	}
 }
 
@@ -94,10 +94,18 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	return out
 }
 
-// report passes the progress of a call on as its caller's.
+// report passes on, as its caller's, how far a call is and that a person is
+// asked about it.
 func (h *host) report(e tool.Event) {
-	if e.Type == tool.Progress {
+	switch e.Type {
+	case tool.Progress:
 		h.Progress(e.Text)
+	case tool.Asked, tool.Answered:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !h.over {
+			h.tell(e)
+		}
 	}
 }
 

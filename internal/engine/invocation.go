@@ -28,8 +28,9 @@ type invocation struct {
 	reading *cache.Read  // keeps the result for equal calls; set by cache, nil for most calls
 	shown   spill.Shown  // what the model sees of it; set by spill
 
-	out  *tool.Outcome // what becomes of it
-	note string        // what the present step decided, for people
+	out  *tool.Outcome    // what becomes of it
+	note string           // what the present step decided, for people
+	tell func(tool.Event) // tells whoever watches what happens to the call; lent to the steps
 }
 
 // call is the invocation as its tool gets it.

@@ -1,6 +1,10 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
 
 // mailbox carries what happens on the workers to the goroutine that called
 // Execute. Nobody who writes ever waits: a call's progress is replaced by newer
@@ -8,38 +12,50 @@ import "sync"
 type mailbox struct {
 	wake chan struct{} // holds one token while there is something to read
 
-	mu       sync.Mutex
-	progress []progress // at most one per call
-	ended    []int      // calls, in the order in which they ended
+	mu     sync.Mutex
+	events []tool.Event // of progress at most one per call
+	judged []judged     // calls that were decided about, in that order
+	ended  []int        // calls, in the order in which they ended
 }
 
-type progress struct {
+// judged is a call that was decided about, apart from the batch's own.
+type judged struct {
 	index int
-	text  string
+	inv   invocation
+	goes  bool // it may go on
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// tell leaves how far the call at index is.
-func (m *mailbox) tell(index int, text string) {
+// tell leaves what happens to a call.
+func (m *mailbox) tell(e tool.Event) {
 	m.mu.Lock()
-	for i := range m.progress {
-		if m.progress[i].index == index {
-			m.progress[i].text = text
-			m.mu.Unlock()
-			return
+	defer m.mu.Unlock()
+	if e.Type == tool.Progress {
+		for i, o := range m.events {
+			if o.Type == tool.Progress && o.Index == e.Index {
+				m.events[i] = e
+				return
+			}
 		}
 	}
-	m.progress = append(m.progress, progress{index, text})
-	m.mu.Unlock()
+	m.events = append(m.events, e)
+	m.ring()
+}
+
+// judge leaves what was decided about a call.
+func (m *mailbox) judge(j judged) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.judged = append(m.judged, j)
 	m.ring()
 }
 
 // end tells that the call at index has ended.
 func (m *mailbox) end(index int) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.ended = append(m.ended, index)
-	m.mu.Unlock()
 	m.ring()
 }
 
@@ -51,10 +67,10 @@ func (m *mailbox) ring() {
 }
 
 // read empties the mailbox. What it returns is the reader's.
-func (m *mailbox) read() (told []progress, ended []int) {
+func (m *mailbox) read() (told []tool.Event, decided []judged, ended []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	told, ended = m.progress, m.ended
-	m.progress, m.ended = nil, nil
-	return told, ended
+	told, decided, ended = m.events, m.judged, m.ended
+	m.events, m.judged, m.ended = nil, nil, nil
+	return told, decided, ended
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -16,18 +18,30 @@ import (
 // maxDetails is how much JSON of a result's details is kept.
 const maxDetails = 8 << 10
 
-// persist turns the result into what is stored: details are cut to size, and
-// the digest tells equal results apart before anything shortens them.
-func persist(_ context.Context, inv *invocation) bool {
+// keeper turns results into what is stored.
+type keeper struct{ hooks *hook.Bus }
+
+// persist has handlers transform the result and cuts details to size. The
+// digest tells results apart as the tool gave them, so that a handler which
+// writes a time into each hides no circle.
+func (k keeper) persist(ctx context.Context, inv *invocation) bool {
+	inv.digest()
+	var notes []string
+	if k.hooks.Persists() {
+		r := tool.Result{Content: inv.out.Content, Details: inv.result.Details, IsError: inv.out.Status != tool.OK}
+		r, note := k.hooks.Persist(ctx, inv.seen(), r)
+		inv.out.Content, inv.result.Details = filled(r.Content), r.Details
+		notes = append(notes, note)
+	}
 	if inv.result.Details != nil {
 		details, err := json.Marshal(inv.result.Details)
 		if err != nil {
-			inv.note = fmt.Sprintf("the details were dropped: %v", err)
+			notes = append(notes, fmt.Sprintf("the details were dropped: %v", err))
 		} else {
 			inv.out.Details = capped(details)
 		}
 	}
-	inv.digest()
+	inv.note = strings.Join(notes, "; ")
 	return true
 }
 

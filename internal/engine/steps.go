@@ -22,17 +22,24 @@ type step struct {
 // the model sees. Calls that a tool makes itself see results whole and skip
 // show.
 //
+// What comes before may take long, since rules, handlers and people are asked;
+// it is taken only where there are any of them, holds no worker, and keeps
+// waiting only those calls of the response that conflict with this one.
+//
 // The steps that are not here have their places marked; each joins the list
 // with what it works with.
-func steps(o Options) (admit, work, show []step) {
+func steps(o Options) (admit, before, work, show []step) {
+	r := reader{o.Clean}
 	admit = []step{
 		{"resolve", resolve},
 		{"offered", offered},
 		{"plan", plan},
-		{"arguments", arguments},
-		// policy: host gates, with the budget and reserved workflows
-		// before: admin rules and typed handlers, with package hook
+		{"arguments", r.arguments},
+		{"policy", r.policy},
 		{"touches", touches},
+	}
+	before = []step{
+		{"before", decider{hooks: o.Hooks, approve: o.Approve, reader: r}.decide},
 	}
 	work = []step{
 		// Again, since an earlier call of the same response may have turned
@@ -42,15 +49,14 @@ func steps(o Options) (admit, work, show []step) {
 		{"cache", cacher{cache: o.Cache, pool: o.Pool}.look},
 		{"run", runner{pool: o.Pool, cache: o.Cache, limit: o.Timeout, log: o.Log}.run},
 		{"touched", touched},
-		// after: observers of result, error and duration, with package hook
-		// tool_result_persist handlers transform the result here, with package hook
-		{"persist", persist},
+		{"after", watcher{o.Hooks}.after},
+		{"persist", keeper{o.Hooks}.persist},
 	}
 	show = []step{
 		{"spill", shower{o.Spiller}.show},
 		// hint: matching saved queries after a failure, with engine/selection
 	}
-	return admit, work, show
+	return admit, before, work, show
 }
 
 // take runs steps on inv until one ends it, and notes how long each took. A

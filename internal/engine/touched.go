@@ -27,14 +27,18 @@ func touched(_ context.Context, inv *invocation) bool {
 // nothing when it only reads, unless its results are cached, and everything
 // else.
 func touches(_ context.Context, inv *invocation) bool {
-	def := &inv.entry.Def
-	switch t, ok := inv.entry.Tool.(tool.Toucher); {
-	case ok:
-		inv.touches = t.Touches(inv.call())
-	case !def.ReadOnly:
-		inv.touches = []tool.Touch{tool.Everything}
-	case def.Cacheable:
-		inv.touches = []tool.Touch{{Name: tool.Everything.Name}}
-	}
+	inv.touches = touchesOf(inv.entry, inv.call())
 	return true
+}
+
+func touchesOf(e *tool.Entry, call tool.Call) []tool.Touch {
+	switch t, ok := e.Tool.(tool.Toucher); {
+	case ok:
+		return t.Touches(call)
+	case !e.Def.ReadOnly:
+		return []tool.Touch{tool.Everything}
+	case e.Def.Cacheable:
+		return []tool.Touch{{Name: tool.Everything.Name}}
+	}
+	return nil
 }

@@ -236,8 +236,11 @@ func (b *Bus) Close(ctx context.Context) error {
 
 // label names a handler for people.
 func (h *handler) label() string {
-	if h.source == "" || h.source == h.name {
+	switch {
+	case h.source == "":
 		return h.name
+	case h.name == h.owner.ID:
+		return h.source
 	}
 	return h.name + " (" + h.source + ")"
 }

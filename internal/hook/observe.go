@@ -124,6 +124,9 @@ func (b *Bus) serve(h *handler) {
 	}
 }
 
+// Observes reports whether anybody is told how calls ended.
+func (b *Bus) Observes() bool { return len(b.at(afterToolCall)) > 0 }
+
 // After tells the observers that a call has ended.
 func (b *Bus) After(c *Call, o *tool.Outcome) {
 	tell(b, afterToolCall, len(c.Args)+len(o.Details)+size(o.Content), func() *Ended { return &Ended{c.copied(), copied(o)} })

@@ -150,6 +150,9 @@ func (c *Catalog) add(owner Owner, t Tool) (Note, bool) {
 		return reject(fmt.Sprintf("its parameter schema is not usable: %v", err), "correct the schema")
 	}
 	def.Parameters = params
+	if def.Paths == nil && owner.Kind <= PluginOwner {
+		def.Paths = pathsOf(params)
+	}
 	c.Entries = append(c.Entries, &Entry{
 		Tool: t, Def: def, Owner: owner,
 		Spec:   llm.ToolSpec{Name: def.Name, Description: def.Description, Parameters: params},
@@ -165,6 +168,29 @@ func parameters(raw json.RawMessage) (json.RawMessage, *jsonschema.Schema, error
 	}
 	schema, err := jsonschema.Compile(params)
 	return params, schema, err
+}
+
+// pathsOf is "path" where the parameters have a text of that name. Files have
+// it by convention; a tool from outside may mean a path elsewhere.
+func pathsOf(params json.RawMessage) []string {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(params, &schema) == nil {
+		switch t := schema.Properties["path"].Type.(type) {
+		case string:
+			if t == "string" {
+				return []string{"path"}
+			}
+		case []any:
+			if slices.Contains(t, any("string")) {
+				return []string{"path"}
+			}
+		}
+	}
+	return []string{} // also where the schema has a form that this doesn't read
 }
 
 // Note records why something is not a tool.

@@ -35,8 +35,8 @@ type Tool interface {
 // A tool that is no Toucher touches nothing when it is read-only and isn't
 // cached, else everything.
 type Toucher interface {
-	// Touches is asked on the loop's goroutine and must not block. The call
-	// has no host yet.
+	// Touches must not block: it is asked on the loop's goroutine, and again,
+	// elsewhere, about arguments that a hook rewrote. The call has no host yet.
 	Touches(call Call) []Touch
 }
 
@@ -135,6 +135,14 @@ type Traits struct {
 	Cacheable    bool
 	CallerCached bool // … but only for the same caller
 	KeepResult   bool // the result is stored under a ref even when it is small
+
+	// Paths are the parameters that name files or folders of the workspace, or
+	// lists of such. Their values reach rules, handlers and the tool in their
+	// one spelling, and none that leads out of the workspace does. Nil means
+	// "path", where the tool is one of ours or of a compiled-in plugin and has a
+	// text of that name; an empty list means none. A slash behind the name says
+	// that one at the end of a value tells something and stays.
+	Paths []string
 
 	Timeout time.Duration // 0 means the configured default
 }

@@ -224,10 +224,10 @@ func (st *step) planWrite(pr *protection, clean string) (err error) {
 	if err := pr.check(st.at, writing, false); err != nil {
 		return err
 	}
+	if strings.HasSuffix(st.c.Path, "/") {
+		return fmt.Errorf("%s ends in a slash, so it names a folder; give the name of a file", quote(st.c.Path))
+	}
 	if st.at.info == nil {
-		if strings.HasSuffix(st.c.Path, "/") {
-			return fmt.Errorf("%s ends in a slash, so it names a folder; give the name of a file", quote(st.c.Path))
-		}
 		return st.at.checkNew()
 	}
 	if err := st.at.regular(); err != nil {

@@ -23,9 +23,9 @@ type moveDetails struct {
 }
 
 func (k kit) fileMove() tool.Tool {
-	t := tool.New(tool.Definition{
-		Name: "file_move", Description: fileMoveDoc, Traits: writer("move", "rename", "mv"),
-	}, k.move)
+	traits := writer("move", "rename", "mv")
+	traits.Paths = []string{"from", "to/"} // a slash at the end moves it into that folder
+	t := tool.New(tool.Definition{Name: "file_move", Description: fileMoveDoc, Traits: traits}, k.move)
 	return tool.WithTouches(t, func(call tool.Call, in moveIn) []tool.Touch { return k.touches(call, true, in.From, in.To) })
 }
 

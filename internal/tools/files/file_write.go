@@ -31,10 +31,9 @@ type writeDetails struct {
 }
 
 func (k kit) fileWrite() tool.Tool {
-	t := tool.New(tool.Definition{
-		Name: "file_write", Description: fileWriteDoc,
-		Traits: writer("write", "create", "save", "new", "overwrite", "attach"),
-	}, k.write)
+	traits := writer("write", "create", "save", "new", "overwrite", "attach")
+	traits.Paths = []string{"path/"} // a slash at the end names a folder, which is refused
+	t := tool.New(tool.Definition{Name: "file_write", Description: fileWriteDoc, Traits: traits}, k.write)
 	return tool.WithTouches(t, func(call tool.Call, in writeIn) []tool.Touch { return k.touches(call, true, in.Path) })
 }
 

@@ -1,0 +1,592 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	paths "path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/goclaw/goclaw/internal/approval"
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/hook"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// hooked is an option: a bus, with what register gives it.
+func hooked(t testing.TB, register ...func(*hook.Bus)) option {
+	bus := hook.New(slog.New(slog.DiscardHandler))
+	for _, r := range register {
+		r(bus)
+	}
+	t.Cleanup(func() {
+		if err := bus.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(o *engine.Options) { o.Hooks, o.Clean = bus, clean }
+}
+
+// clean is what a workspace says of paths, as far as these tests need it.
+func clean(_ tool.Scope, p string) (string, error) {
+	if p = paths.Clean(p); strings.HasPrefix(p, "..") {
+		return "", tool.Refusef("workspace", "escape", "", "%s leads out of the workspace.", p)
+	}
+	return p, nil
+}
+
+type decide = func(context.Context, *hook.Call) (hook.Verdict, error)
+
+// decides registers a decider.
+func decides(name string, priority int, f decide) func(*hook.Bus) {
+	return func(b *hook.Bus) {
+		o := hook.Options{Name: name, Priority: priority, Timeout: 10 * time.Second}
+		if err := b.On(tool.Owner{Kind: tool.PluginOwner, ID: "p"}, "before_tool_call", f, o); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// on makes f decide about calls of one tool.
+func on(name string, f decide) decide {
+	return func(ctx context.Context, c *hook.Call) (hook.Verdict, error) {
+		if c.Tool != name {
+			return hook.Verdict{}, nil
+		}
+		return f(ctx, c)
+	}
+}
+
+func says(v hook.Verdict) decide {
+	return func(context.Context, *hook.Call) (hook.Verdict, error) { return v, nil }
+}
+
+func reads(_ context.Context, c tool.Call, in path) (string, error) { return "read " + in.Path, nil }
+
+// files is a tool that touches the file that it is given.
+func file(name string, traits tool.Traits, f func(context.Context, tool.Call, path) (string, error)) tool.Tool {
+	return tool.WithTouches(tool.New(tool.Definition{Name: name, Traits: traits}, f), func(_ tool.Call, in path) []tool.Touch {
+		return []tool.Touch{{Name: "file:" + in.Path, Write: !traits.ReadOnly}}
+	})
+}
+
+// Rules see paths in their one spelling, whatever a model or a handler wrote.
+func TestHooksSeeCleanPaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ args, saw, status string }{
+		{`{"path":"secret"}`, "secret", "refused"},
+		{`{"path":"./a/../secret"}`, "secret", "refused"},
+		{`{"path":"a//b/../../secret/"}`, "secret", "refused"},
+		{`{"path":"secrets"}`, "secrets", "ok"},
+		{`{"path":"../secret"}`, "", "refused"}, // nobody is asked about what can't be
+	} {
+		saw := ""
+		b := set(t, []tool.Tool{file("file_read", tool.Traits{ReadOnly: true}, reads)}, hooked(t, decides("guard", 0, func(_ context.Context, c *hook.Call) (hook.Verdict, error) {
+			var in path
+			if err := json.Unmarshal(c.Args, &in); err != nil {
+				return hook.Verdict{}, err
+			}
+			saw = in.Path
+			if in.Path == "secret" {
+				return hook.Verdict{Block: &tool.Refusal{Reason: "It is secret."}}, nil
+			}
+			return hook.Verdict{}, nil
+		})))
+		o := b.run(t.Context(), call("file_read", c.args))[0]
+		if saw != c.saw || string(o.Status) != c.status {
+			t.Errorf("%s: it saw %q, and the call is %s: %s", c.args, saw, o.Status, text(o))
+		}
+	}
+}
+
+func TestWhatRulesDecide(t *testing.T) {
+	t.Parallel()
+	nested := caller("script", tool.Traits{Waits: true, ReadOnly: true})
+	for _, c := range []struct {
+		why      string
+		decide   []func(*hook.Bus)
+		call     llm.ToolCall
+		status   tool.Status
+		step     string
+		args     string
+		says     string
+		note     string
+		nothing  bool // nobody may have run
+		approves tool.ApprovalStatus
+	}{
+		{
+			why: "rewritten arguments run", decide: []func(*hook.Bus){decides("fix", 0, says(hook.Verdict{Args: json.RawMessage(`{"path":"x/../b"}`)}))},
+			call: call("file_read", `{"path":"a"}`), status: tool.OK, args: `{"path":"b"}`, says: "read b", note: "fix (plugin p) rewrote path in 0s",
+		},
+		{
+			why: "rewritten arguments that don't fit", decide: []func(*hook.Bus){decides("fix", 0, says(hook.Verdict{Args: json.RawMessage(`{"file":"b"}`)}))},
+			call: call("file_read", `{"path":"a"}`), status: tool.Refused, step: "before", args: `{"path":"a"}`, nothing: true,
+			says: `The hook fix (plugin p), which has to let such calls through, rewrote the arguments into some that can't be used: missing required field "path"`,
+		},
+		{
+			why: "rewritten arguments that lead out", decide: []func(*hook.Bus){decides("fix", 0, says(hook.Verdict{Args: json.RawMessage(`{"path":"a/../../b"}`)}))},
+			call: call("file_read", `{"path":"a"}`), status: tool.Refused, step: "before", args: `{"path":"a"}`, nothing: true,
+			says: "../b leads out of the workspace",
+		},
+		{
+			why: "a block", decide: []func(*hook.Bus){decides("no", 0, says(hook.Verdict{Block: &tool.Refusal{Reason: "Not today.", Allowed: "Ask tomorrow."}}))},
+			call: call("file_read", `{"path":"a"}`), status: tool.Refused, step: "before", args: `{"path":"a"}`, nothing: true,
+			says: "Refused: Not today. Ask tomorrow.", note: "no (plugin p) blocked in 0s",
+		},
+		{
+			why: "a call that a tool makes", decide: []func(*hook.Bus){decides("no", 0, on("file_read", says(hook.Verdict{Block: &tool.Refusal{Reason: "Not today."}})))},
+			call: call("script", `{"calls":[{"tool":"file_read","args":{"path":"a"}}]}`), status: tool.OK, nothing: true,
+			says: "refused: Refused: Not today.",
+		},
+		{
+			why: "a person allows it", decide: []func(*hook.Bus){decides("ask", 0, says(hook.Verdict{Ask: &hook.Ask{Reason: "May it?"}}))},
+			call: call("file_read", `{"path":"a"}`), status: tool.OK, args: `{"path":"a"}`, says: "read a", approves: tool.ApprovalAllowed,
+		},
+		{
+			why: "a person doesn't", decide: []func(*hook.Bus){decides("ask", 0, says(hook.Verdict{Ask: &hook.Ask{Reason: "May it?"}}))},
+			call: call("file_read", `{"path":"a"}`), status: tool.Refused, step: "before", args: `{"path":"a"}`, nothing: true,
+			says: "ann was asked whether this call of file_read may run and said no", approves: tool.ApprovalDenied,
+		},
+		{
+			why: "a step before says no", decide: []func(*hook.Bus){decides("never asked", 0, func(context.Context, *hook.Call) (hook.Verdict, error) { panic("asked") })},
+			call: call("file_read", `{}`), status: tool.Invalid, step: "arguments", nothing: true, says: "path",
+		},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var ran atomic.Int32
+				var asked []approval.Request
+				b := set(t, []tool.Tool{nested, file("file_read", tool.Traits{ReadOnly: true}, func(ctx context.Context, call tool.Call, in path) (string, error) {
+					ran.Add(1)
+					return reads(ctx, call, in)
+				})}, hooked(t, c.decide...), func(o *engine.Options) {
+					o.Approve = func(_ context.Context, r approval.Request, told func(tool.Approval)) tool.Approval {
+						asked = append(asked, r)
+						a := tool.Approval{ID: "1", Tool: r.Tool, Args: r.Args, Rule: r.Rule, Status: c.approves, By: "ann"}
+						told(a)
+						return a
+					}
+				})
+				var events []string
+				calls := []llm.ToolCall{c.call}
+				o := b.check(calls, b.Execute(t.Context(), b.offer(), calls, func(e tool.Event) {
+					events = append(events, fmt.Sprint(e.Type))
+				}))[0]
+				if o.Status != c.status || o.Step != c.step || c.args != "" && string(o.Args) != c.args || !strings.Contains(text(o), c.says) {
+					t.Errorf("got %s at %q with %s: %s", o.Status, o.Step, o.Args, text(o))
+				}
+				if (ran.Load() == 0) != c.nothing {
+					t.Errorf("ran %d times", ran.Load())
+				}
+				for _, s := range o.Steps {
+					if s.Step == "before" && c.note != "" && s.Note != c.note {
+						t.Errorf("the trace says %q", s.Note)
+					}
+				}
+				if c.approves == "" {
+					return
+				}
+				if len(asked) != 1 || asked[0].Rule != "ask" || asked[0].Reason != "May it?" || string(asked[0].Args) != c.args || o.Approval == nil || o.Approval.Status != c.approves {
+					t.Errorf("asked %+v, the outcome has %+v", asked, o.Approval)
+				}
+				if !strings.HasPrefix(strings.Join(events, " "), fmt.Sprint(tool.Asked, " ", tool.Answered)) {
+					t.Errorf("told %v", events)
+				}
+			})
+		})
+	}
+}
+
+// work is the argument of a tool that touches a file for so many seconds.
+type work struct {
+	Path    string `json:"path"`
+	Seconds int    `json:"seconds"`
+}
+
+func (w work) call() llm.ToolCall {
+	return call("work", fmt.Sprintf(`{"path":%q,"seconds":%d}`, w.Path, w.Seconds))
+}
+
+// worker is that tool. done is told when each call ran.
+func worker(done func(in work, begun, ended time.Time)) tool.Tool {
+	return tool.WithTouches(tool.New(tool.Definition{Name: "work"}, func(ctx context.Context, _ tool.Call, in work) (string, error) {
+		begun := time.Now()
+		select {
+		case <-time.After(time.Duration(in.Seconds) * time.Second):
+		case <-ctx.Done():
+		}
+		done(in, begun, time.Now())
+		return "worked on " + in.Path, ctx.Err()
+	}), func(_ tool.Call, in work) []tool.Touch { return []tool.Touch{{Name: "file:" + in.Path, Write: true}} })
+}
+
+// While a call waits for a decider or a person, only those that conflict with
+// it wait as well.
+func TestOnlyConflictingCallsWaitForADecision(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why   string
+		to    string // what the decider rewrites the first call to, after 3 seconds; empty for nothing
+		calls []work
+		want  []int // when each ends, in seconds
+	}{
+		{"others go on", "", []work{{"a", 1}, {"b", 1}, {"a", 1}, {"a/b", 1}, {"c", 2}}, []int{4, 1, 5, 6, 2}},
+		{"it turns out to touch something else", "b", []work{{"a", 1}, {"a", 1}, {"c", 1}}, []int{4, 4, 1}},
+		{"of which a later call runs just then", "b", []work{{"a", 1}, {"b", 5}}, []int{6, 5}},
+		{"of which a later call waits just then", "b", []work{{"a", 1}, {"", 1}, {"b", 5}}, []int{4, 5, 10}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			for _, how := range []string{"decider", "person"} {
+				synctest.Test(t, func(t *testing.T) {
+					wait := func() { time.Sleep(3 * time.Second) }
+					b := set(t, []tool.Tool{worker(func(work, time.Time, time.Time) {})}, hooked(t, decides("slow", 0, func(_ context.Context, call *hook.Call) (hook.Verdict, error) {
+						switch {
+						case call.ID != "0":
+							return hook.Verdict{}, nil
+						case how == "person" && c.to == "":
+							return hook.Verdict{Ask: &hook.Ask{}}, nil
+						}
+						wait()
+						if c.to == "" {
+							return hook.Verdict{}, nil
+						}
+						return hook.Verdict{Args: json.RawMessage(fmt.Sprintf(`{"path":%q,"seconds":1}`, c.to))}, nil
+					})), func(o *engine.Options) {
+						o.Approve = func(context.Context, approval.Request, func(tool.Approval)) tool.Approval {
+							wait()
+							return tool.Approval{Status: tool.ApprovalAllowed}
+						}
+					})
+					var calls []llm.ToolCall
+					for i, w := range c.calls {
+						one := w.call()
+						one.ID = fmt.Sprint(i)
+						calls = append(calls, one)
+					}
+					begun := time.Now()
+					for i, o := range b.run(t.Context(), calls...) {
+						if got := o.Ended.Sub(begun); o.Status != tool.OK || got != time.Duration(c.want[i])*time.Second {
+							t.Errorf("%s: call %d is %s after %v: %s", how, i, o.Status, got, text(o))
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// A call that waits holds no worker: all workers are free for others.
+func TestNobodyHoldsAWorkerWhileWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := set(t, []tool.Tool{file("write", tool.Traits{}, func(context.Context, tool.Call, path) (string, error) { return "wrote", nil }), reading("sleep", seconds)},
+			hooked(t, decides("ask", 0, on("write", says(hook.Verdict{Ask: &hook.Ask{}})))), func(o *engine.Options) {
+				o.Pool = pool.New(pool.Options{Workers: 1, Queue: 1})
+				o.Approve = func(ctx context.Context, _ approval.Request, _ func(tool.Approval)) tool.Approval {
+					time.Sleep(time.Minute)
+					return tool.Approval{Status: tool.ApprovalAllowed}
+				}
+			})
+		var calls []llm.ToolCall
+		for i := range 20 {
+			calls = append(calls, call("write", fmt.Sprintf(`{"path":"%d"}`, i)))
+		}
+		calls = append(calls, repeat(3, call("sleep", `{"seconds":1}`))...)
+		begun := time.Now()
+		var took []time.Duration
+		for i, o := range b.run(t.Context(), calls...) {
+			if o.Status != tool.OK || i < 20 && o.Ended.Sub(begun) != time.Minute {
+				t.Errorf("call %d is %s after %v", i, o.Status, o.Ended.Sub(begun))
+			}
+			took = append(took, o.Ended.Sub(begun))
+		}
+		slices.Sort(took[20:])
+		if !slices.Equal(took[20:], []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}) {
+			t.Errorf("the others took %v", took[20:])
+		}
+	})
+}
+
+// However calls are decided about, rewritten and stopped: each has its one
+// outcome, in order; those that conflict never run at once; and nobody waits
+// for a decision that is not about them.
+func TestDecidingAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	type plan struct {
+		work
+		delay int    // of its decider, in seconds
+		to    string // what it is rewritten to
+		kind  string // pass, block, fail, ask, hang
+	}
+	names := []string{"a", "b", "c", "a/b"}
+	rapid.Check(t, func(rt *rapid.T) {
+		plans := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plan {
+			return plan{
+				work:  work{rapid.SampledFrom(names).Draw(t, "path"), rapid.IntRange(0, 3).Draw(t, "seconds")},
+				delay: rapid.IntRange(0, 4).Draw(t, "delay"),
+				to:    rapid.SampledFrom(append([]string{"", ""}, names...)).Draw(t, "to"),
+				kind:  rapid.SampledFrom([]string{"pass", "pass", "block", "fail", "ask", "hang"}).Draw(t, "kind"),
+			}
+		}), 1, 12).Draw(rt, "calls")
+		stop := rapid.IntRange(0, 40).Draw(rt, "stop")
+		synctest.Test(t, func(t *testing.T) {
+			type ran struct {
+				in           work
+				begun, ended time.Time
+			}
+			var mu sync.Mutex
+			var all []ran
+			b := set(t, []tool.Tool{worker(func(in work, begun, ended time.Time) {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, ran{in, begun, ended})
+			})}, hooked(t, decides("d", 0, func(_ context.Context, c *hook.Call) (v hook.Verdict, err error) {
+				var i int
+				if _, err := fmt.Sscan(c.ID, &i); err != nil {
+					return v, err
+				}
+				p := plans[i]
+				time.Sleep(time.Duration(p.delay) * time.Second)
+				if p.to != "" {
+					v.Args = json.RawMessage(fmt.Sprintf(`{"path":%q,"seconds":%d}`, p.to, p.Seconds))
+				}
+				switch p.kind {
+				case "block":
+					v.Block = &tool.Refusal{Reason: "no"}
+				case "fail":
+					err = errors.New("no")
+				case "ask":
+					v.Ask = &hook.Ask{Reason: c.ID}
+				case "hang":
+					time.Sleep(15 * time.Second)
+				}
+				return v, err
+			})), func(o *engine.Options) {
+				o.Pool = pool.New(pool.Options{Workers: 20, Abandoned: 100})
+				o.Approve = func(ctx context.Context, r approval.Request, _ func(tool.Approval)) tool.Approval {
+					select {
+					case <-time.After(2 * time.Second):
+						return tool.Approval{Status: tool.ApprovalAllowed}
+					case <-ctx.Done():
+						return tool.Approval{Status: tool.ApprovalStopped}
+					}
+				}
+			})
+			var calls []llm.ToolCall
+			for i, p := range plans {
+				one := p.call()
+				one.ID = fmt.Sprint(i)
+				calls = append(calls, one)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(stop)*time.Second)
+			defer cancel()
+			begun := time.Now()
+			out := b.run(ctx, calls...)
+			if took := time.Since(begun); took > time.Duration(stop)*time.Second+100*time.Millisecond {
+				t.Errorf("took %v though it was stopped after %d s", took, stop)
+			}
+			for i, x := range all {
+				for _, y := range all[:i] {
+					conflict := tool.Conflict([]tool.Touch{{Name: "file:" + x.in.Path, Write: true}}, []tool.Touch{{Name: "file:" + y.in.Path, Write: true}})
+					if conflict && x.begun.Before(y.ended) && y.begun.Before(x.ended) {
+						t.Errorf("%+v and %+v overlap", x, y)
+					}
+				}
+			}
+			alone := func(i int) bool {
+				mine := map[string]bool{plans[i].Path[:1]: true}
+				if to := plans[i].to; to != "" {
+					mine[to[:1]] = true
+				}
+				for j, p := range plans {
+					if j != i && (mine[p.Path[:1]] || p.to != "" && mine[p.to[:1]]) {
+						return false
+					}
+				}
+				return true
+			}
+			for i, o := range out {
+				p := plans[i]
+				stopped := o.Status == tool.Cancelled
+				if stopped && ctx.Err() == nil {
+					t.Errorf("call %d was stopped", i)
+				}
+				if !stopped && (o.Status == tool.OK) != (p.kind == "pass" || p.kind == "ask") {
+					t.Errorf("call %d, %s, is %s: %s", i, p.kind, o.Status, text(o))
+				}
+				if want := p.delay + p.Seconds; p.kind == "pass" && alone(i) && !stopped && o.Ended.Sub(begun) != time.Duration(want)*time.Second {
+					t.Errorf("call %d ended after %v, want %d s", i, o.Ended.Sub(begun), want)
+				}
+			}
+			if err := b.pool.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// Observers are told of results, errors and durations; nobody waits for them,
+// and what they do with what they got changes nothing.
+func TestObserversOfCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		told := map[string]string{}
+		bus := hook.New(nil)
+		bus.SetRules(nil, []hook.After{{Name: "audit", Timeout: time.Hour, Observe: func(_ context.Context, c *hook.Call, o *tool.Outcome) error {
+			mu.Lock()
+			defer mu.Unlock()
+			told[c.Tool] = fmt.Sprintf("%s after %s: %s %s", o.Status, o.Ended.Sub(o.Started), llm.JoinText(o.Content), o.Details)
+			o.Content[0].Text, o.Args[0] = "changed", 'X'
+			time.Sleep(time.Minute)
+			return nil
+		}}})
+		b := set(t, []tool.Tool{
+			reading("sleep", seconds),
+			reading("fail", func(context.Context, tool.Call, none) (string, error) { return "", errors.New("no luck") }),
+			tool.New(tool.Definition{Name: "detailed", Traits: tool.Traits{ReadOnly: true}}, func(context.Context, tool.Call, none) (tool.Result, error) {
+				return tool.Result{Content: []llm.Part{llm.Text("x")}, Details: map[string]int{"n": 1}}, nil
+			}),
+		}, func(o *engine.Options) { o.Hooks = bus })
+		begun := time.Now()
+		out := b.run(t.Context(), call("sleep", `{"seconds":1}`), call("fail", "{}"), call("detailed", "{}"), call("nope", "{}"))
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("took %v", took)
+		}
+		if err := bus.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want := map[string]string{
+			"sleep": "ok after 1s: slept 1 ", "fail": "error after 0s: Error: no luck ", "detailed": `ok after 0s: x {"n":1}`,
+		}
+		for name, w := range want {
+			if told[name] != w {
+				t.Errorf("%s: told %q", name, told[name])
+			}
+		}
+		if len(told) != len(want) {
+			t.Errorf("told %v", told)
+		}
+		if text(out[0]) != "slept 1" || string(out[0].Args) != `{"seconds":1}` {
+			t.Errorf("the outcome is %s with %s", text(out[0]), out[0].Args)
+		}
+	})
+}
+
+// What is stored, and what the model sees, is what handlers of results made of
+// it; the guard against circles looks at what came before.
+func TestResultsAreTransformed(t *testing.T) {
+	t.Parallel()
+	n := 0
+	b := set(t, []tool.Tool{
+		reading("secret", func(context.Context, tool.Call, none) (string, error) { return "the key is hunter2", nil }),
+		reading("fail", func(context.Context, tool.Call, none) (string, error) { return "", errors.New("hunter2 was refused") }),
+	}, hooked(t, func(bus *hook.Bus) {
+		f := func(_ context.Context, _ *hook.Call, r tool.Result) (tool.Result, error) {
+			n++
+			r.Content[0].Text = strings.ReplaceAll(r.Content[0].Text, "hunter2", fmt.Sprint("***", n))
+			r.Details = map[string]string{"big": strings.Repeat("x", 10<<10)}
+			return r, nil
+		}
+		if err := bus.On(tool.Owner{Kind: tool.PluginOwner, ID: "mask"}, "tool_result_persist", f, hook.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}))
+	one, two, bad := b.run(t.Context(), call("secret", "{}"))[0], b.run(t.Context(), call("secret", "{}"))[0], b.run(t.Context(), call("fail", "{}"))[0]
+	if text(one) != "the key is ***1" || !strings.Contains(string(one.Details), "too large to keep") || one.Digest != two.Digest || one.Digest == "" {
+		t.Errorf("got %s, details %s, digests %s and %s", text(one), one.Details, one.Digest, two.Digest)
+	}
+	if text(bad) != "Error: ***3 was refused" || bad.Status != tool.Failed {
+		t.Errorf("got %s: %s", bad.Status, text(bad))
+	}
+	if i := slices.IndexFunc(one.Steps, func(s tool.StepTime) bool {
+		return s.Step == "persist" && strings.HasPrefix(s.Note, "plugin mask changed it in ")
+	}); i < 0 {
+		t.Errorf("steps %+v", one.Steps)
+	}
+}
+
+// A thousand calls over fifty sessions, with rules, handlers and observers: all
+// are answered, no session waits for others more than its share, nothing is
+// left.
+func TestAThousandCallsWithHooks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var seen, told atomic.Int32
+		bus := hook.New(nil)
+		owner := tool.Owner{Kind: tool.PluginOwner, ID: "p"}
+		for name, f := range map[string]any{
+			"before_tool_call": func(_ context.Context, c *hook.Call) (hook.Verdict, error) {
+				time.Sleep(10 * time.Millisecond)
+				return hook.Verdict{Args: json.RawMessage(strings.Replace(string(c.Args), `"seconds":0`, `"seconds":1`, 1))}, nil
+			},
+			"after_tool_call": func(context.Context, *hook.Call, *tool.Outcome) error { told.Add(1); return nil },
+			"tool_result_persist": func(_ context.Context, c *hook.Call, r tool.Result) (tool.Result, error) {
+				r.Content[0].Text += " " + c.ID
+				return r, nil
+			},
+		} {
+			if err := bus.On(owner, name, f, hook.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bus.SetRules([]hook.Before{{Name: "count", Guards: true, Decide: func(context.Context, *hook.Call) (hook.Verdict, error) {
+			seen.Add(1)
+			return hook.Verdict{}, nil
+		}}}, nil)
+		r := tool.NewRegistry()
+		r.Add(tool.Owner{Kind: tool.FamilyOwner, ID: "test"}, reading("sleep", seconds))
+		p := pool.New(pool.Options{Workers: 8, Queue: 64})
+		e := engine.New(engine.Options{Registry: r, Pool: p, Hooks: bus})
+		var wg sync.WaitGroup
+		begun := time.Now()
+		ends := make([]time.Duration, 50)
+		for i := range 50 {
+			wg.Go(func() {
+				scope := tool.NewScope(tool.Facts{Agent: "main", Session: fmt.Sprint(i), Caller: auth.Principal{ID: fmt.Sprint("p", i%5), Role: auth.User}, Origin: tool.FromChat})
+				sf, err := e.Offer(t.Context(), scope, model, tool.State{}, tool.Ask{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				calls := repeat(20, call("sleep", `{"seconds":0}`))
+				out := e.Execute(t.Context(), sf, calls, nil)
+				for j, o := range out {
+					if o.Status != tool.OK || o.Call != calls[j] || text(o) != fmt.Sprintf("slept 1 c%d", j) {
+						t.Errorf("session %d, call %d: %s: %s", i, j, o.Status, text(o))
+					}
+				}
+				ends[i] = time.Since(begun)
+			})
+		}
+		wg.Wait()
+		if err := bus.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if seen.Load() != 1000 || told.Load() != 1000 {
+			t.Errorf("the rule saw %d calls, the observer %d", seen.Load(), told.Load())
+		}
+		// 1,000 seconds on 8 workers. Nobody was served much before the others.
+		if first, last := slices.Min(ends), slices.Max(ends); last > 126*time.Second || first < 100*time.Second {
+			t.Errorf("the first session was through after %v, the last after %v", first, last)
+		}
+	})
+}
