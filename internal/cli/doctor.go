@@ -101,6 +101,7 @@ func (a *app) examine(ctx context.Context, offline bool) []finding {
 	out = append(out, examineDisks(ctx, g)...)
 	out = append(out, examineAgents(ctx, g)...)
 	out = append(out, examineProviders(ctx, g, offline, askWithin)...)
+	out = append(out, examineEmbeddings(ctx, g, offline)...)
 	for _, words := range gateway.DiagnoseBudgets(ctx, g.Config, a.env) {
 		out = append(out, finding{"budget", isWarning, words, "set the price, or limit tokens instead"})
 	}

@@ -125,10 +125,13 @@ func field(r budget.Row, by budget.By) string {
 	case budget.ByPerson:
 		return r.Person
 	case budget.ByRun:
+		if r.Run == "" {
+			return "(none)"
+		}
 		return r.Run
 	case budget.BySession:
 		if r.Session == "" {
-			return r.Agent + "/(deleted)"
+			return r.Agent + "/(deleted or none)"
 		}
 		return r.Agent + "/" + r.Session
 	}

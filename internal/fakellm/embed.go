@@ -209,8 +209,7 @@ func geminiTexts(r Request) ([]string, error) {
 	if err := strict(r.Body, &q); err != nil {
 		return nil, err
 	}
-	_, of, _ := strings.Cut(r.Path, "/v1beta/")
-	of = strings.TrimSuffix(of, ":batchEmbedContents")
+	of := strings.TrimSuffix(r.Path[strings.LastIndex(r.Path, "/models/")+1:], ":batchEmbedContents")
 	var texts []string
 	for i, one := range q.Requests {
 		second := strings.Contains(one.Model, "gemini-embedding-2")

@@ -28,6 +28,14 @@ type Maker struct {
 	Note    string   `json:"note,omitempty"`
 	Sources []string `json:"sources,omitempty"` // the pages that say so
 	Models  []Model  `json:"models"`            // newest first
+	// Embeddings are the models that turn texts into vectors.
+	Embeddings []Embedding `json:"embeddings,omitempty"`
+}
+
+// Embedding is what the table knows of a model that turns texts into vectors.
+type Embedding struct {
+	Name string  `json:"name"`
+	In   float64 `json:"in"` // US dollars per million tokens
 }
 
 // Model is what the model table knows of a model.
@@ -117,6 +125,18 @@ func readTable(data []byte) (*Table, error) {
 		}
 	}
 	return t, nil
+}
+
+// embedding is the price of a model that turns texts into vectors.
+func (t *Table) embedding(name string) (Price, bool) {
+	for _, p := range t.Providers {
+		for _, e := range p.Embeddings {
+			if e.Name == strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]) {
+				return Price{In: e.In}, true
+			}
+		}
+	}
+	return Price{}, false
 }
 
 // Of lists the models of a built-in provider, and what holds for all of them.

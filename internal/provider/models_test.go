@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
@@ -150,6 +152,24 @@ func BenchmarkTable(b *testing.B) {
 	for b.Loop() {
 		if _, err := readTable(tableJSON); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestPricesOfEmbeddings(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Vendors: map[string]Vendor{"openai": {Open: openSilent}}, Providers: []Settings{
+		{Name: "openai", Key: "k"}, {Name: "work", Type: Compatible, BaseURL: "http://10.0.0.5/v1", Prices: map[string]Price{"bge-m3": {In: 1}}},
+	}})
+	for model, want := range map[llm.Target]*float64{
+		{Provider: "openai", Model: "text-embedding-3-small"}:      new(0.02),
+		{Provider: "work", Model: "openai/text-embedding-3-large"}: new(0.13),
+		{Provider: "work", Model: "bge-m3"}:                        new(1.0),
+		{Provider: "work", Model: "e5"}:                            nil,
+		{Provider: "ollama", Model: "embeddinggemma"}:              new(0.0),
+	} {
+		if diff := cmp.Diff(want, s.Cost(llm.Usage{Input: 1e6}, model)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", model, diff)
 		}
 	}
 }

@@ -222,6 +222,8 @@ func (s *Set) Cost(u llm.Usage, t llm.Target) *float64 {
 		usd = p.Cost(u)
 	} else if known, ok := Lookup(t.Model); ok && known.Price != nil {
 		usd = known.Price.Cost(u)
+	} else if p, ok := Shipped().embedding(t.Model); ok {
+		usd = p.Cost(u)
 	} else if !e.free {
 		return nil
 	}

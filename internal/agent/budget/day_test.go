@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
@@ -14,6 +15,8 @@ type entries []time.Time
 func (l *entries) Sum(context.Context, Query) ([]Row, error) { return nil, nil }
 
 func (l *entries) Session(context.Context, string, string) (Amount, error) { return Amount{}, nil }
+
+func (*entries) Enter(context.Context, string, string, agent.Spent) error { return nil }
 
 func (l *entries) Behind(_ context.Context, entry int64, from time.Time) (days []RunDay, last int64, err error) {
 	last = max(entry, 0)

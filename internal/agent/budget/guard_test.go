@@ -18,6 +18,8 @@ type book struct {
 	before func(context.Context) error // each read; nil for none
 }
 
+func (*book) Enter(context.Context, string, string, agent.Spent) error { return nil }
+
 func (b *book) Behind(ctx context.Context, entry int64, from time.Time) (days []RunDay, last int64, err error) {
 	if b.before != nil {
 		if err := b.before(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
@@ -28,6 +29,9 @@ type Ledger interface {
 	// behind the entry numbered so (0 is before all) and happened from a time on.
 	// last is the number of the last of these entries, or entry.
 	Behind(ctx context.Context, entry int64, from time.Time) (days []RunDay, last int64, err error)
+	// Enter enters a call that was made for an agent, by a caller's id, and belongs
+	// to no run and no session: such as one that embeds.
+	Enter(ctx context.Context, agentID, person string, s agent.Spent) error
 }
 
 // RunDay is what a run of an agent used on a day.
@@ -77,8 +81,8 @@ type Row struct {
 	Agent   string `json:"agent,omitempty"`
 	Model   string `json:"model,omitempty"` // provider/model
 	Person  string `json:"person,omitempty"`
-	Session string `json:"session,omitempty"` // empty for one that was deleted
-	Run     string `json:"run,omitempty"`
+	Session string `json:"session,omitempty"` // empty for one that was deleted, and for calls of none
+	Run     string `json:"run,omitempty"`     // empty for calls of none, such as those that embed
 
 	Calls int       `json:"calls"`
 	Usage llm.Usage `json:"usage"`

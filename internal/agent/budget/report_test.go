@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
@@ -66,6 +67,8 @@ type sums []Row
 func (s sums) Sum(context.Context, Query) ([]Row, error) { return s, nil }
 
 func (sums) Session(context.Context, string, string) (Amount, error) { return Amount{}, nil }
+
+func (sums) Enter(context.Context, string, string, agent.Spent) error { return nil }
 
 func (sums) Behind(context.Context, int64, time.Time) ([]RunDay, int64, error) { return nil, 0, nil }
 

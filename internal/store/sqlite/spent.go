@@ -24,6 +24,17 @@ func putSpent(t *tx, turn int64, calls []agent.Spent) error {
 	return nil
 }
 
+// Enter implements [budget.Ledger].
+func (l *Ledger) Enter(ctx context.Context, agentID, person string, s agent.Spent) error {
+	return l.db.write(ctx, func(t *tx) error {
+		_, err := t.exec("INSERT INTO spent (at, agent, session, run, person, origin, provider, model, "+usageColumns+", counted, guess, guess_usd)"+
+			" VALUES (?, ?, NULL, '', ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			args([]any{nano(s.Time), agentID, person, s.Target.Provider, s.Target.Model}, usage(s.Usage, s.USD),
+				[]any{s.Counted(), s.Guess.Input + s.Guess.Output, s.GuessUSD})...)
+		return err
+	})
+}
+
 // Ledger implements [budget.Ledger].
 type Ledger struct{ db *DB }
 

@@ -99,7 +99,7 @@ func zone(t *testing.T, name string) *time.Location {
 
 // entry is a call as it was made.
 type entry struct {
-	agent, session, run, person string // session is empty when it was deleted
+	agent, session, run, person string // session is empty when it was deleted, or there was none
 	agent.Spent
 }
 
@@ -204,7 +204,7 @@ func (w *world) step(rt *rapid.T) {
 	n := w.steps
 	open := slices.Sorted(maps.Keys(w.runs))
 	key := session.Key{Agent: rapid.SampledFrom(w.agents).Draw(rt, "agent"), ID: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "session")}
-	what := rapid.SampledFrom([]string{"begin", "round", "round", "answer", "end", "fork", "delete"}).Draw(rt, "step")
+	what := rapid.SampledFrom([]string{"begin", "round", "round", "answer", "end", "fork", "delete", "embed"}).Draw(rt, "step")
 	if len(open) == 0 && (what == "round" || what == "answer" || what == "end") {
 		what = "begin"
 	}
@@ -230,6 +230,11 @@ func (w *world) step(rt *rapid.T) {
 	case "fork":
 		f := session.Session{Key: session.Key{Agent: key.Agent, ID: fmt.Sprintf("fork%d", n)}, ForkOf: &session.Point{Session: key.ID, Turn: 1}, Created: start}
 		_ = w.s.Sessions.Fork(ctx, f) // there may be nothing to fork, or it may not have ended
+	case "embed":
+		for _, c := range calls {
+			w.must(w.s.Ledger.Enter(ctx, key.Agent, "system", c))
+			w.made = append(w.made, &entry{agent: key.Agent, person: "system", Spent: c})
+		}
 	case "delete":
 		for run, e := range w.runs {
 			if e.agent == key.Agent && e.session == key.ID {

@@ -684,8 +684,9 @@ export interface components {
             /** @description provider/model */
             model?: string;
             person?: string;
+            /** @description empty for calls of none, such as those that embed */
             run?: string;
-            /** @description empty for one that was deleted */
+            /** @description empty for one that was deleted, and for calls of none */
             session?: string;
             /** @description calls of which the provider said no tokens */
             uncounted?: number;
@@ -1454,6 +1455,56 @@ export interface components {
             parameters: unknown;
             read_only: boolean;
         };
+        /** @description Approval is what a person is asked before a call runs, and what came of it. */
+        ToolApproval: {
+            /**
+             * @description Admins says that only an admin may answer: the rule guards what users do.
+             *     Else the person for whom the run acts may, too.
+             */
+            admins?: boolean;
+            agent: string;
+            /** @description what a person said */
+            answer?: string;
+            /** @description exactly what would run; in a stored outcome they are those of the outcome */
+            args?: unknown;
+            /** @description who said it */
+            by?: string;
+            /** @description id of the call in its session */
+            call: string;
+            /** @description for whom the run acts */
+            caller: components["schemas"]["AuthPrincipal"];
+            /** Format: date-time */
+            created: string;
+            /**
+             * Format: date-time
+             * @description it was answered, or can't be any more
+             */
+            ended?: string;
+            /**
+             * Format: date-time
+             * @description from then on it is a no
+             */
+            expires?: string;
+            /** @description id of the standing permission that allowed the call, or that the answer made */
+            grant?: string;
+            /** @description of the request; empty when nobody was asked */
+            id?: string;
+            /** @enum {string} */
+            origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            /** @description why nobody could be asked */
+            problem?: string;
+            /** @description what the rule says about it */
+            reason?: string;
+            /** @description who asks: a rule, or a handler of a plugin */
+            rule: string;
+            run: string;
+            session?: string;
+            status: string;
+            /** @description canonical name */
+            tool: string;
+            /** @description where the rule is written */
+            where?: components["schemas"]["SourcePos"];
+        };
         /** @description Effect is a change that a result asks for; it is stored with the result and applied when the round is settled. */
         ToolEffect: {
             args?: unknown;
@@ -1463,6 +1514,11 @@ export interface components {
         };
         /** @description Outcome is all that is known of a call when it has ended. */
         ToolOutcome: {
+            /**
+             * @description Approval is what a person was asked before, and said. Its arguments are
+             *     Args.
+             */
+            approval?: components["schemas"]["ToolApproval"];
             /** @description final arguments; empty when there never were any */
             args?: unknown;
             /** @description answered by the result cache */
