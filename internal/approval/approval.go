@@ -119,9 +119,10 @@ type Store interface {
 	Purge(ctx context.Context, before time.Time) (int, error)
 }
 
-// mayAnswer reports whether p may answer a: an admin may, and the person for
-// whom the run acts unless the rule guards them.
-func mayAnswer(p auth.Principal, a tool.Approval) error {
+// MayAnswer is nil when p may answer a: an admin may, and the person for whom
+// the run acts unless the rule guards them. Else it is ErrAdmins, or ErrUnknown
+// when p may not even see it.
+func MayAnswer(p auth.Principal, a tool.Approval) error {
 	switch {
 	case p.Role == auth.Admin:
 		return nil

@@ -230,7 +230,7 @@ func (d *Desk) Answer(ctx context.Context, p auth.Principal, id string, answer t
 	if err != nil {
 		return tool.Approval{}, err
 	}
-	if err := mayAnswer(p, a); err != nil {
+	if err := MayAnswer(p, a); err != nil {
 		return tool.Approval{}, err
 	}
 	now := d.now()

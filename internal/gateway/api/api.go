@@ -34,6 +34,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -82,6 +83,8 @@ type Options struct {
 	Runner   *run.Runner
 	Sessions session.Store
 	Users    auth.Users
+	// Approvals is where calls ask people and people answer them.
+	Approvals *approval.Desk
 	// Token is accepted as an admin's API token; empty for none.
 	Token string
 	// Hosts are names under which people reach the gateway, besides localhost

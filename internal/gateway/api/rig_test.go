@@ -90,7 +90,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 		WhileBusy: o.busy, Keep: o.keep, Waiting: o.wait,
 	})
 	r.backend = &backend{r: r, kept: map[string]llm.Part{}}
-	r.gate = newGateOn(t, db, Options{Backend: r.backend, Runner: r.runner, Sessions: r.sessions})
+	r.gate = newGateOn(t, db, Options{Backend: r.backend, Runner: r.runner, Sessions: r.sessions, Approvals: deskOf(db.Approvals())})
 	r.client = &http.Client{Transport: &http.Transport{DialContext: r.serve().dial, DisableCompression: true}}
 	r.stop = sync.OnceFunc(func() {
 		r.model.release()

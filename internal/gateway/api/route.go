@@ -202,6 +202,21 @@ func routes() []route {
 			answers: gives(budget.Report{}),
 		},
 
+		{
+			method: "GET", path: "/api/approvals", access: user, handle: listApprovals, refusals: []int{404}, summary: "What people are asked before a call runs, and said, the latest first: an admin sees all, others what their own runs ask",
+			query: []param{
+				{"status", "only those that are open, allowed, denied, expired, stopped or lost"}, {"agent", "of this agent"}, {"session", "of this session of the agent"},
+				{"limit", "at most so many, 50 by default"}, {"after", "next of the page before"},
+			},
+			answers: gives(Approvals{}),
+		},
+		{method: "GET", path: "/api/approvals/{id}", access: user, handle: getApproval, summary: "One of them", answers: gives(Approval{})},
+		{
+			method: "POST", path: "/api/approvals/{id}", access: user, handle: answerApproval, refusals: []int{403, 409},
+			summary: "Answer: of several who do, one is heard, and the others get 409. Who is no admin can answer what their own runs ask, unless the rule guards them", body: AnswerApproval{}, limit: maxBody, answers: gives(Approval{}),
+		},
+		{method: "GET", path: "/api/approvals/grants", access: user, handle: listGrants, summary: "What is always allowed, the latest first: an admin sees all, others what is allowed to them", answers: gives(Grants{})},
+		{method: "DELETE", path: "/api/approvals/grants/{id}", access: user, handle: revokeGrant, summary: "Ask about it again from the next call on", answers: done},
 		{method: "POST", path: "/tools/invoke", access: user, handle: invokeTool, refusals: []int{404}, summary: "One tool call under the caller's policy", body: Invoke{}, limit: 8 << 20, answers: gives(tool.Outcome{})},
 
 		{

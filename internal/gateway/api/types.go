@@ -6,6 +6,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -343,6 +344,30 @@ type Attachment struct {
 	Name string `json:"name"`
 	MIME string `json:"mime"`
 	Size int    `json:"size"` // bytes
+}
+
+// Approvals is a page of what people are asked.
+type Approvals struct {
+	Approvals []Approval `json:"approvals"`
+	Next      string     `json:"next,omitempty"` // is the after of the next page
+}
+
+// Approval is what people are asked before a call runs.
+type Approval struct {
+	tool.Approval
+	// MayAnswer says that it is open and the caller may answer it.
+	MayAnswer bool `json:"may_answer,omitempty"`
+}
+
+// AnswerApproval is what a person says to that.
+type AnswerApproval struct {
+	// Answer is allow_once, allow_always (the same call of the same person is not asked about again) or deny.
+	Answer tool.Answer `json:"answer"`
+}
+
+// Grants is what is always allowed.
+type Grants struct {
+	Grants []approval.Grant `json:"grants"`
 }
 
 // Status is how the gateway is.

@@ -21,6 +21,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What people are asked before a call runs, and said, the latest first: an admin sees all, others what their own runs ask */
+        get: operations["getApiApprovals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is always allowed, the latest first: an admin sees all, others what is allowed to them */
+        get: operations["getApiApprovalsGrants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/grants/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Ask about it again from the next call on */
+        delete: operations["deleteApiApprovalsGrantsId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One of them */
+        get: operations["getApiApprovalsId"];
+        put?: never;
+        /** Answer: of several who do, one is heard, and the others get 409. Who is no admin can answer what their own runs ask, unless the rule guards them */
+        post: operations["postApiApprovalsId"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/attachments": {
         parameters: {
             query?: never;
@@ -638,6 +707,84 @@ export interface components {
         Agents: {
             agents: components["schemas"]["Agent"][];
         };
+        /** @description AnswerApproval is what a person says to that. */
+        AnswerApproval: {
+            /** @description Answer is allow_once, allow_always (the same call of the same person is not asked about again) or deny. */
+            answer: string;
+        };
+        /** @description Approval is what people are asked before a call runs. */
+        Approval: {
+            /**
+             * @description Admins says that only an admin may answer: the rule guards what users do.
+             *     Else the person for whom the run acts may, too.
+             */
+            admins?: boolean;
+            agent: string;
+            /** @description what a person said */
+            answer?: string;
+            /** @description exactly what would run; in a stored outcome they are those of the outcome */
+            args?: unknown;
+            /** @description who said it */
+            by?: string;
+            /** @description id of the call in its session */
+            call: string;
+            /** @description for whom the run acts */
+            caller: components["schemas"]["AuthPrincipal"];
+            /** Format: date-time */
+            created: string;
+            /**
+             * Format: date-time
+             * @description it was answered, or can't be any more
+             */
+            ended?: string;
+            /**
+             * Format: date-time
+             * @description from then on it is a no
+             */
+            expires?: string;
+            /** @description id of the standing permission that allowed the call, or that the answer made */
+            grant?: string;
+            /** @description of the request; empty when nobody was asked */
+            id?: string;
+            /** @description MayAnswer says that it is open and the caller may answer it. */
+            may_answer?: boolean;
+            /** @enum {string} */
+            origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            /** @description why nobody could be asked */
+            problem?: string;
+            /** @description what the rule says about it */
+            reason?: string;
+            /** @description who asks: a rule, or a handler of a plugin */
+            rule: string;
+            run: string;
+            session?: string;
+            status: string;
+            /** @description canonical name */
+            tool: string;
+            /** @description where the rule is written */
+            where?: components["schemas"]["SourcePos"];
+        };
+        ApprovalGrant: {
+            admin?: boolean;
+            agent: string;
+            args: unknown;
+            by: string;
+            /** Format: date-time */
+            created: string;
+            id: string;
+            person: string;
+            rule: string;
+            tool: string;
+            /** Format: date-time */
+            used?: string;
+            uses?: number;
+        };
+        /** @description Approvals is a page of what people are asked. */
+        Approvals: {
+            approvals: components["schemas"]["Approval"][];
+            /** @description is the after of the next page */
+            next?: string;
+        };
         /** @description Attachment is a file that a person gave. */
         Attachment: {
             id: string;
@@ -833,9 +980,21 @@ export interface components {
             fix?: string;
             /** @description for a name that nothing has */
             nearest?: string[];
+            /**
+             * @description Remarks tell what would become of a call now, and what the model is told
+             *     to do; of a tool that is exposed.
+             */
+            remarks?: components["schemas"]["EngineRemark"][];
             /** @description six, in order */
             states: components["schemas"]["EngineStateLine"][];
             tool: string;
+        };
+        /** @description Remark is a word beside the six states. */
+        EngineRemark: {
+            detail: string;
+            topic: string;
+            /** @description the configuration that decided, if any did */
+            where?: components["schemas"]["SourcePos"];
         };
         /** @description StateLine is one of the six states of a tool. */
         EngineStateLine: {
@@ -851,12 +1010,18 @@ export interface components {
         Event: {
             agent?: string;
             /**
+             * @description Approval is what a notice of the kind approval_needed asks people, and one
+             *     of the kind approval_answered tells the end of. The notice is of the call
+             *     that Tool names; the approval's own call may be one that this one makes.
+             */
+            approval?: components["schemas"]["ToolApproval"];
+            /**
              * @description Attempt is the model call that failed which a notice is about, or with
              *     which a run did.
              */
             attempt?: components["schemas"]["LlmAttempt"];
             end?: components["schemas"]["AgentRunEnd"];
-            /** @description of a notice: retry, failover, cooldown, fallback, compaction, limit, guard, approval, queued, steered, joined, parked, … */
+            /** @description of a notice: retry, failover, cooldown, fallback, compaction, limit, guard, approval_needed, approval_answered, queued, steered, joined, parked, … */
             kind?: string;
             media?: components["schemas"]["AgentMade"];
             /** @description of an attachment: its ref, or where it stands among the media of its turn; of a notice steered or joined: the other run's id */
@@ -898,6 +1063,10 @@ export interface components {
             mode?: "after" | "before";
             /** @description Turn is the number of a turn, or its run; empty means the last one that has ended. */
             turn?: string;
+        };
+        /** @description Grants is what is always allowed. */
+        Grants: {
+            grants: components["schemas"]["ApprovalGrant"][];
         };
         /** @description Hit is a place of a session that a search found. */
         Hit: {
@@ -1932,6 +2101,168 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiApprovals: {
+        parameters: {
+            query?: {
+                /** @description only those that are open, allowed, denied, expired, stopped or lost */
+                status?: string;
+                /** @description of this agent */
+                agent?: string;
+                /** @description of this session of the agent */
+                session?: string;
+                /** @description at most so many, 50 by default */
+                limit?: string;
+                /** @description next of the page before */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approvals"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiApprovalsGrants: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grants"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteApiApprovalsGrantsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiApprovalsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    postApiApprovalsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** @description at most 1 MiB */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerApproval"];
+            };
+        };
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Error"];
