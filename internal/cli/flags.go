@@ -22,6 +22,7 @@ var effective = map[string]string{
 	"tools explain": everywhere,
 	"tools invoke":  everywhere,
 	"prompt show":   everywhere,
+	"rag eval":      everywhere,
 
 	"sessions list":   "home agent role user json log-level quiet",
 	"sessions show":   "home agent role user json log-level quiet",

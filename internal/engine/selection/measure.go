@@ -2,6 +2,8 @@ package selection
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 )
@@ -19,20 +21,18 @@ var Depths = [...]int{1, 3, 5, 12, 20}
 type Figures struct {
 	Queries int `json:"queries"`
 	// Recall tells, for each of Depths, which share of the needed tools was
-	// among the first so many, averaged over the requests; AtTopK the same for
-	// as many as are offered.
+	// among the first so many, averaged over the requests.
 	Recall map[int]float64 `json:"recall"`
-	AtTopK float64         `json:"recall_at_top_k"`
+	// Offered is the same for the tools that a request is offered.
+	Offered float64 `json:"recall_offered"`
 	// MRR is the mean of 1 / the place of the first needed tool.
 	MRR float64 `json:"mrr"`
 }
 
-// Report is how well a ranking finds the tools that requests need.
+// Report is how well a ranking finds the tools that requests need. Its own
+// figures are of all requests.
 type Report struct {
-	Tools int `json:"tools"`
-	TopK  int `json:"top_k"`
-
-	All     Figures `json:"all"`
+	Figures
 	Single  Figures `json:"single"`  // of requests that need one tool
 	Several Figures `json:"several"` // of requests that need more
 
@@ -40,14 +40,21 @@ type Report struct {
 	// tools such a request is offered, on average.
 	None struct {
 		Queries int     `json:"queries"`
-		Picked  float64 `json:"picked"`
+		Offered float64 `json:"offered"`
 	} `json:"none"`
 
-	// Time is how long ranking one request took, on average.
-	Time time.Duration `json:"time_per_query_ns"`
-	// Missed are the requests of which a needed tool was not among the first
-	// TopK, in their order.
-	Missed []Miss `json:"missed,omitempty"`
+	Time Milliseconds `json:"ms_per_query"` // that ranking took, on average
+	// Missed are the requests that were not offered a tool that they need, in
+	// their order.
+	Missed []Miss `json:"missed"`
+}
+
+// Milliseconds is a time that is written as a number of milliseconds.
+type Milliseconds time.Duration
+
+// MarshalJSON implements [json.Marshaler].
+func (m Milliseconds) MarshalJSON() ([]byte, error) {
+	return json.Marshal(float64(m) / float64(time.Millisecond))
 }
 
 // Miss is a request that was not offered a tool that it needs.
@@ -57,89 +64,130 @@ type Miss struct {
 	Missed []string `json:"missed"`
 }
 
-// Measure asks rank for the names of the tools for each query, best first and
-// at most k of them, and compares. It ends with the first error of rank.
-func Measure(ctx context.Context, queries []Query, topK int, rank func(ctx context.Context, message string, k int) ([]string, error)) (Report, error) {
-	r := Report{TopK: topK}
-	depth := max(topK, Depths[len(Depths)-1])
+// Ranking is what is made of one message.
+type Ranking struct {
+	Names   []string // of tools, the best first
+	Offered []string // what the request is offered
+}
+
+// Measure asks rank about each query and compares. A ranking should be as deep
+// as the last of Depths. It ends with the first error of rank.
+func Measure(ctx context.Context, queries []Query, rank func(ctx context.Context, message string) (Ranking, error)) (Report, error) {
+	r := Report{Missed: []Miss{}}
 	var spent time.Duration
 	for _, q := range queries {
 		start := time.Now()
-		names, err := rank(ctx, q.Text, depth)
+		got, err := rank(ctx, q.Text)
 		if err != nil {
 			return Report{}, err
 		}
 		spent += time.Since(start)
-		r.add(q, names)
+		r.add(q, got)
 	}
-	r.All.settle()
+	r.settle()
 	r.Single.settle()
 	r.Several.settle()
-	if r.None.Queries > 0 {
-		r.None.Picked /= float64(r.None.Queries)
-	}
-	if len(queries) > 0 {
-		r.Time = spent / time.Duration(len(queries))
-	}
+	r.None.Offered /= float64(max(r.None.Queries, 1))
+	r.Time = Milliseconds(spent / time.Duration(max(len(queries), 1)))
 	return r, nil
 }
 
-func (r *Report) add(q Query, names []string) {
+func (r *Report) add(q Query, got Ranking) {
 	switch len(q.Tools) {
 	case 0:
 		r.None.Queries++
-		r.None.Picked += float64(min(len(names), r.TopK))
+		r.None.Offered += float64(len(got.Offered))
 		return
 	case 1:
-		r.Single.add(q, names, r.TopK)
+		r.Single.add(q, got)
 	default:
-		r.Several.add(q, names, r.TopK)
+		r.Several.add(q, got)
 	}
-	r.All.add(q, names, r.TopK)
-	offered := names[:min(len(names), r.TopK)]
-	var missed []string
-	for _, t := range q.Tools {
-		if !slices.Contains(offered, t) {
-			missed = append(missed, t)
-		}
-	}
-	if missed != nil {
+	r.Figures.add(q, got)
+	missed := slices.DeleteFunc(slices.Clone(q.Tools), func(t string) bool { return slices.Contains(got.Offered, t) })
+	if len(missed) > 0 {
 		r.Missed = append(r.Missed, Miss{q.Text, q.Tools, missed})
 	}
 }
 
 // add sums; settle divides.
-func (f *Figures) add(q Query, names []string, topK int) {
+func (f *Figures) add(q Query, got Ranking) {
 	if f.Recall == nil {
 		f.Recall = map[int]float64{}
 	}
 	f.Queries++
-	share := func(k int) float64 {
+	share := func(names []string) float64 {
 		found := 0
 		for _, t := range q.Tools {
-			if slices.Contains(names[:min(len(names), k)], t) {
+			if slices.Contains(names, t) {
 				found++
 			}
 		}
 		return float64(found) / float64(len(q.Tools))
 	}
 	for _, k := range Depths {
-		f.Recall[k] += share(k)
+		f.Recall[k] += share(got.Names[:min(len(got.Names), k)])
 	}
-	f.AtTopK += share(topK)
-	if i := slices.IndexFunc(names, func(n string) bool { return slices.Contains(q.Tools, n) }); i >= 0 {
+	f.Offered += share(got.Offered)
+	if i := slices.IndexFunc(got.Names, func(n string) bool { return slices.Contains(q.Tools, n) }); i >= 0 {
 		f.MRR += 1 / float64(i+1)
 	}
 }
 
 func (f *Figures) settle() {
-	if f.Queries == 0 {
-		return
-	}
-	n := float64(f.Queries)
+	n := float64(max(f.Queries, 1))
 	for k := range f.Recall {
 		f.Recall[k] /= n
 	}
-	f.AtTopK /= n
+	f.Offered /= n
 	f.MRR /= n
+}
+
+// Meter ranks by one index for [Measure].
+type Meter struct {
+	docs  []Doc
+	index *Index
+	topK  int
+	means *Semantics
+}
+
+// NewMeter ranks docs as a request for topK tools does; with semantic, if it is
+// not nil, also by meaning, for which all docs are embedded first.
+func NewMeter(ctx context.Context, docs []Doc, topK int, semantic *Semantic) (*Meter, error) {
+	m := &Meter{docs: docs, index: NewIndex(docs), topK: topK}
+	if semantic != nil {
+		m.means = semantic.Of(docs)
+		if err := m.means.Fill(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Rank ranks: what words find up to topK, what meaning adds, then what words
+// find beyond.
+func (m *Meter) Rank(ctx context.Context, message string) (Ranking, error) {
+	hits := m.index.Rank(message, nil, max(m.topK, Depths[len(Depths)-1]))
+	picked := hits[:min(len(hits), m.topK)]
+	var got Ranking
+	seen := map[int]bool{}
+	take := func(hits []Hit) {
+		for _, h := range hits {
+			if !seen[h.Doc] {
+				seen[h.Doc] = true
+				got.Names = append(got.Names, m.docs[h.Doc].Name)
+			}
+		}
+	}
+	take(picked)
+	if m.means != nil {
+		added, notice := m.means.Rank(ctx, message, func(doc int) bool { return !seen[doc] })
+		if notice != "" {
+			return got, errors.New(notice)
+		}
+		take(added)
+	}
+	got.Offered = got.Names
+	take(hits[len(picked):])
+	return got, nil
 }

@@ -1,9 +1,6 @@
 package selection
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"hash/fnv"
 	"os"
 	"testing"
@@ -14,24 +11,23 @@ import (
 // labelled is one half of a set of testdata: see its README.
 func labelled(tb testing.TB, name string, heldOut bool) ([]Doc, []Query) {
 	tb.Helper()
-	raw, err := os.ReadFile("testdata/" + name + "_tools.json")
+	read := func(file string) []byte {
+		data, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return data
+	}
+	docs, err := ReadCatalog("tools", read(name+"_tools.json"))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var docs []Doc
-	if err := json.Unmarshal(raw, &docs); err != nil {
-		tb.Fatal(err)
-	}
-	raw, err = os.ReadFile("testdata/" + name + "_queries.jsonl")
+	all, err := ReadQueries("queries", read(name+"_queries.jsonl"), docs)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var half []Query
-	for dec := json.NewDecoder(bytes.NewReader(raw)); dec.More(); {
-		var q Query
-		if err := dec.Decode(&q); err != nil {
-			tb.Fatal(err)
-		}
+	for _, q := range all {
 		h := fnv.New32a()
 		h.Write([]byte(q.Text))
 		if (h.Sum32()%2 == 0) == heldOut {
@@ -41,15 +37,9 @@ func labelled(tb testing.TB, name string, heldOut bool) ([]Doc, []Query) {
 	return docs, half
 }
 
-// names ranks by x.
-func names(x *Index) func(context.Context, string, int) ([]string, error) {
-	return func(_ context.Context, message string, k int) ([]string, error) {
-		var all []string
-		for _, h := range x.Rank(message, nil, k) {
-			all = append(all, x.docs[h.Doc].Name)
-		}
-		return all, nil
-	}
+// meter ranks by other weights than the standard ones.
+func meter(docs []Doc, w weights) *Meter {
+	return &Meter{docs: docs, index: newIndex(docs, w), topK: 12}
 }
 
 // plain is BM25 over names and descriptions with stems and stop words and
@@ -77,14 +67,14 @@ func TestRecall(t *testing.T) {
 			t.Parallel()
 			docs, queries := labelled(t, test.set, true)
 			for name, w := range map[string]weights{"standard": standard, "plain BM25": plain()} {
-				r, err := Measure(t.Context(), queries, 12, names(newIndex(docs, w)))
+				r, err := Measure(t.Context(), queries, meter(docs, w).Rank)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for kind, f := range map[string]Figures{"single": r.Single, "several": r.Several} {
 					t.Logf("%s, %s: %d requests, recall at 1 %.3f, 5 %.3f, 12 %.3f, 20 %.3f, MRR %.3f", name, kind, f.Queries, f.Recall[1], f.Recall[5], f.Recall[12], f.Recall[20], f.MRR)
 				}
-				t.Logf("%s, none: %d requests, %.2f tools picked", name, r.None.Queries, r.None.Picked)
+				t.Logf("%s, none: %d requests, %.2f tools picked", name, r.None.Queries, r.None.Offered)
 				if name != "standard" {
 					continue
 				}
@@ -94,8 +84,8 @@ func TestRecall(t *testing.T) {
 				if got := r.Several.Recall[12]; got < test.several {
 					t.Errorf("several: recall at 12 is %.4f, was %.4f", got, test.several)
 				}
-				if r.None.Picked > test.none {
-					t.Errorf("none: %.2f tools are picked, were %.2f", r.None.Picked, test.none)
+				if r.None.Offered > test.none {
+					t.Errorf("none: %.2f tools are picked, were %.2f", r.None.Offered, test.none)
 				}
 			}
 		})

@@ -1,0 +1,116 @@
+package selection_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/goclaw/goclaw/internal/engine/selection"
+)
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	ten := strings.Fields("c d e f g h i j k l")
+	answers := map[string]selection.Ranking{
+		"first":  {Names: []string{"a", "b"}, Offered: []string{"a"}},
+		"fourth": {Names: append([]string{"x", "y", "z", "a"}, ten...), Offered: []string{"x", "y"}},
+		"two":    {Names: append(append([]string{"b"}, ten...), "x", "a"), Offered: []string{"a", "b", "c"}},
+		"never":  {Names: ten, Offered: ten},
+		"none":   {Names: ten, Offered: ten[:3]},
+	}
+	queries := []selection.Query{
+		{Text: "first", Tools: []string{"a"}},
+		{Text: "fourth", Tools: []string{"a"}},
+		{Text: "never", Tools: []string{"a"}},
+		{Text: "two", Tools: []string{"a", "b"}},
+		{Text: "none"},
+	}
+	got, err := selection.Measure(t.Context(), queries, func(_ context.Context, m string) (selection.Ranking, error) { return answers[m], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := selection.Report{
+		Figures: selection.Figures{Queries: 4, Recall: map[int]float64{1: 1.5 / 4, 3: 1.5 / 4, 5: 2.5 / 4, 12: 2.5 / 4, 20: 3. / 4}, Offered: 2. / 4, MRR: (1 + .25 + 1) / 4},
+		Single:  selection.Figures{Queries: 3, Recall: map[int]float64{1: 1. / 3, 3: 1. / 3, 5: 2. / 3, 12: 2. / 3, 20: 2. / 3}, Offered: 1. / 3, MRR: 1.25 / 3},
+		Several: selection.Figures{Queries: 1, Recall: map[int]float64{1: .5, 3: .5, 5: .5, 12: .5, 20: 1}, Offered: 1, MRR: 1},
+		Missed: []selection.Miss{
+			{Query: "fourth", Needed: []string{"a"}, Missed: []string{"a"}},
+			{Query: "never", Needed: []string{"a"}, Missed: []string{"a"}},
+		},
+	}
+	want.None.Queries, want.None.Offered = 1, 3
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(selection.Report{}, "Time"), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	failed := errors.New("no")
+	if _, err := selection.Measure(t.Context(), queries, func(context.Context, string) (selection.Ranking, error) { return selection.Ranking{}, failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+	if raw, err := json.Marshal(selection.Milliseconds(1500 * time.Microsecond)); err != nil || string(raw) != "1.5" {
+		t.Errorf("1500 µs are %s ms, %v", raw, err)
+	}
+}
+
+func TestReadCatalog(t *testing.T) {
+	t.Parallel()
+	docs, err := selection.ReadCatalog("f", []byte("\ufeff"+`[{"name":"Movie Finder","description":"d","parameters":{"x":1},"more":2},
+		{"name":"AirQuality","tags":["t"]}]`))
+	want := []selection.Doc{{Name: "Movie Finder", Description: "d", Parameters: json.RawMessage(`{"x":1}`)}, {Name: "AirQuality", Tags: []string{"t"}}}
+	if diff := cmp.Diff(want, docs); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, test := range []struct{ data, want string }{
+		{"", "f:1: not a JSON array of tools: [{\"name\", \"description\", \"parameters\"}]"},
+		{"{}", "f:1: not a JSON array of tools: [{\"name\", \"description\", \"parameters\"}]"},
+		{"[]", "f:1: no tools"},
+		{"[{\"name\":\"a\"},\n\n{\"name\":\"b\"}, {\"name\":\"a\"}]", "f:3: a stands here again: it is in line 1 already"},
+		{"[\n{\"name\":7},\n{\"name\":\" \"},\n4]", "f:2: name is a JSON number, not a string\nf:3: a tool without a name\nf:4: a tool is a JSON number, not a Doc"},
+		{"[{\"name\":\"a\"},\n{\"name\":\"b\",}]", "f:2: broken JSON: invalid character '}' looking for beginning of object key string"},
+		{"[{\"name\":\"a\"},\n{\"name\":", "f:2: broken JSON: the file ends within a tool"},
+		{"[{\"name\":\"a\"}\n", "f:2: broken JSON: the array does not end"},
+		{"[{\"name\":\"a\"}]\n[]", "f:2: something stands behind the array"},
+	} {
+		_, err := selection.ReadCatalog("f", []byte(test.data))
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%q: got %v, want %s", test.data, err, test.want)
+		}
+	}
+}
+
+func TestReadQueries(t *testing.T) {
+	t.Parallel()
+	docs := []selection.Doc{{Name: "Movie Finder"}, {Name: "AirQuality"}}
+	got, err := selection.ReadQueries("q", []byte("{\"query\":\"a\",\"tools\":[\"AirQuality\",\"Movie Finder\",\"AirQuality\"]}\r\n\n{\"query\":\"b\",\"tools\":[]}"), docs)
+	want := []selection.Query{{Text: "a", Tools: []string{"AirQuality", "Movie Finder"}}, {Text: "b", Tools: []string{}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	_, err = selection.ReadQueries("q", []byte(`{"query":"a","tools":["AirQualty"]}
+{"query":"a","tools":["xyz"]}
+
+{"query":"a"}
+nonsense
+{"query":"","tools":[]}
+`), docs)
+	const faults = `q:1: the catalog has no tool "AirQualty": did you mean AirQuality?
+q:2: the catalog has no tool "xyz"
+q:4: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing
+q:5: not {"query": TEXT, "tools": [NAMES]}: invalid character 'o' in literal null (expecting 'u')
+q:6: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing`
+	if err == nil || err.Error() != faults {
+		t.Errorf("got %v", err)
+	}
+	if _, err := selection.ReadQueries("q", []byte(strings.Repeat("{}\n", 12)), docs); err == nil || !strings.HasSuffix(err.Error(), "\nq: and 2 more") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := selection.ReadQueries("q", []byte("\n"), docs); err == nil || err.Error() != "q:1: no requests" {
+		t.Errorf("got %v", err)
+	}
+}
