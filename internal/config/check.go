@@ -130,6 +130,20 @@ func (d *decoder) checkProviders() {
 	for i, s := range c.AI.Fallback {
 		d.checkModel(fmt.Sprintf("ai.fallback[%d]", i), s)
 	}
+	d.checkEmbeddings("tools.rag.embeddings.provider", c.Tools.RAG.Embeddings)
+	d.checkEmbeddings("memory.embeddings.provider", c.Memory.Embeddings)
+}
+
+// checkEmbeddings faults a provider that does not exist.
+func (d *decoder) checkEmbeddings(key string, e Embeddings) {
+	name, model := SplitModel(e.Provider)
+	switch _, ok := d.cfg.AI.Providers[name]; {
+	case name == "" && model == "":
+	case !ok:
+		d.unknownProvider(key, e.Provider)
+	case model != "":
+		d.faultAt(key, "it names a provider alone, %s; write %s as model beside it", name, model)
+	}
 }
 
 // checkModel faults a model string whose provider does not exist, and warns of
@@ -172,6 +186,9 @@ func (d *decoder) checkAgents() {
 		}
 		for j, s := range a.Fallback {
 			d.checkModel(fmt.Sprintf("%s.fallback[%d]", key, j), s)
+		}
+		if e := a.Tools.RAG.Embeddings; e.Provider != d.cfg.Tools.RAG.Embeddings.Provider {
+			d.checkEmbeddings(key+".tools.rag.embeddings.provider", e)
 		}
 		if g := a.Tools.LoopGuard; g.Hint > 0 && g.Stop > 0 && g.Hint > g.Stop {
 			d.faultAt(key+".tools.loop_guard", "hint (%d) must not be above stop (%d)", g.Hint, g.Stop)

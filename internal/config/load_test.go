@@ -197,6 +197,14 @@ func TestFaultsNameThePlace(t *testing.T) {
 				`ai.providers.openai.type (config.yaml:7:20): the provider openai has its own type: give another type another name`,
 			},
 		},
+		"who embeds": {
+			"tools: {rag: {embeddings: {provider: opnai}}}\nmemory: {embeddings: {provider: gemini/gemini-embedding-2}}\nagents: {list: [{id: a}, {id: b, tools: {rag: {embeddings: {provider: nobody}}}}]}\n",
+			[]string{
+				`tools.rag.embeddings.provider (config.yaml:1:38): there is no provider "opnai"; did you mean openai?`,
+				`memory.embeddings.provider (config.yaml:2:33): it names a provider alone, gemini; write gemini-embedding-2 as model beside it`,
+				`agents.list[b].tools.rag.embeddings.provider (config.yaml:3:71): there is no provider "nobody": known are openai, claude, gemini, gemini-legacy, deepseek, ollama, demo`,
+			},
+		},
 		"an address that is none": {
 			"ai: {provider: p/m, providers: {p: {base_url: '127.0.0.1:9200/ok/v1'}}}\n",
 			[]string{`ai.providers.p.base_url (config.yaml:1:47): expected an address that begins with http:// or https://, found "127.0.0.1:9200/ok/v1"`},
