@@ -14,20 +14,6 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-// Calls knows the calls that were stored.
-type Calls interface {
-	// LastCall returns the newest call of those asked for. ok is false when
-	// there is none.
-	LastCall(ctx context.Context, q CallQuery) (o tool.Outcome, ok bool, err error)
-}
-
-// CallQuery asks for calls of a tool by an agent.
-type CallQuery struct {
-	Agent, Tool string
-	Session     string // in this one only; empty means in all
-	Caller      string // in sessions that they began only; empty means in all
-}
-
 // Verdict says whether a tool reached a state.
 type Verdict string
 
@@ -111,10 +97,7 @@ var stateNames = [...]string{"installed", "discovered", "registered", "exposed",
 // error is that of reading the stored call.
 func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask, name string) (Explanation, error) {
 	cat := e.registry.Catalog()
-	x := explainer{Explanation: Explanation{Tool: strings.TrimSpace(name), Agent: s.Agent()}}
-	for _, n := range stateNames {
-		x.States = append(x.States, StateLine{State: n, Verdict: Unknown})
-	}
+	x := newExplainer(strings.TrimSpace(name), s)
 	entry, _ := find(cat.Entries, name)
 	if entry == nil {
 		x.missing(cat, name)
@@ -142,14 +125,8 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 
 // lastCall is the last call of a tool that the caller of s may hear of.
 func (e *Engine) lastCall(ctx context.Context, s tool.Scope, name string) (o tool.Outcome, ok bool, err error) {
-	q := CallQuery{Agent: s.Agent(), Tool: name, Session: s.Session()}
-	if caller := s.Caller(); !caller.Privileged() {
-		q.Caller = caller.ID
-		if q.Caller == "" {
-			return o, false, nil // nobody has no calls
-		}
-	}
-	if e.calls == nil {
+	q, ok := e.query(s, name)
+	if !ok {
 		return o, false, nil
 	}
 	return e.calls.LastCall(ctx, q)
@@ -157,6 +134,14 @@ func (e *Engine) lastCall(ctx context.Context, s tool.Scope, name string) (o too
 
 // explainer fills in an explanation.
 type explainer struct{ Explanation }
+
+func newExplainer(name string, s tool.Scope) *explainer {
+	x := &explainer{Explanation{Tool: name, Agent: s.Agent()}}
+	for _, n := range stateNames {
+		x.States = append(x.States, StateLine{State: n, Verdict: Unknown})
+	}
+	return x
+}
 
 func (x *explainer) yes(state int, format string, args ...any) {
 	x.States[state].Verdict, x.States[state].Detail = Yes, fmt.Sprintf(format, args...)

@@ -31,6 +31,10 @@ func (s stored) LastCall(_ context.Context, q engine.CallQuery) (tool.Outcome, b
 	return o, ok, nil
 }
 
+func (stored) EachCall(context.Context, engine.CallQuery, time.Time, func(engine.CallFact)) error {
+	return nil
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	nothing := func(context.Context, tool.Call, none) (string, error) { return "", nil }
@@ -207,6 +211,10 @@ type asked []engine.CallQuery
 func (a *asked) LastCall(_ context.Context, q engine.CallQuery) (tool.Outcome, bool, error) {
 	*a = append(*a, q)
 	return tool.Outcome{}, false, nil
+}
+
+func (*asked) EachCall(context.Context, engine.CallQuery, time.Time, func(engine.CallFact)) error {
+	return nil
 }
 
 // When others called a tool, and how that ended, is none of a user's business.

@@ -59,6 +59,16 @@ func (f *Facts) shown(e *tool.Entry) *tool.Entry {
 	return f.fits.of(e).entry
 }
 
+// Show is e as a provider of that dialect takes it, or why it can't be shown to
+// it. A nil dialect takes anything.
+func Show(d *jsonschema.Dialect, e *tool.Entry) (*tool.Entry, *tool.Removal) {
+	if d == nil {
+		return e, nil
+	}
+	f := (&fits{dialect: d}).make(e)
+	return f.entry, f.removal
+}
+
 func (f *fits) of(e *tool.Entry) fit {
 	known, ok := f.known[e]
 	if !ok {

@@ -52,6 +52,11 @@ type Backend interface {
 	Surface(ctx context.Context, req run.Request) (Surface, error)
 	// Explain says how far a tool gets in a run of req, and why no further.
 	Explain(ctx context.Context, req run.Request, name string) (Explanation, error)
+	// KnownTools is a page of all tools that the agent of req knows of, with how
+	// far each gets in a run of req.
+	KnownTools(ctx context.Context, req run.Request, f ToolFilter) (KnownTools, error)
+	// Tool is all about one tool.
+	Tool(ctx context.Context, req run.Request, name string) (ToolDetail, error)
 	// Invoke runs one call through the whole pipeline under the caller's policy.
 	Invoke(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error)
 	// Prompt is the request that a run of req would begin with.

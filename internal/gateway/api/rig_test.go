@@ -316,6 +316,20 @@ func (b *backend) Explain(_ context.Context, req run.Request, name string) (Expl
 	return engine.Explanation{Tool: name, Agent: req.Agent, States: []engine.StateLine{}}, nil
 }
 
+func (b *backend) KnownTools(_ context.Context, req run.Request, f ToolFilter) (KnownTools, error) {
+	b.note(req)
+	page := KnownTools{Agent: req.Agent, Tools: []KnownTool{}, States: map[string]int{}, Total: f.Limit}
+	if f.State != nil {
+		page.Next = "state " + *f.State
+	}
+	return page, nil
+}
+
+func (b *backend) Tool(_ context.Context, req run.Request, name string) (ToolDetail, error) {
+	b.note(req)
+	return ToolDetail{Tool: &Tool{Name: name, Parameters: []byte(`{}`)}, Schemas: []ToolSchema{}, Explanation: Explanation{Tool: name, States: []engine.StateLine{}}}, nil
+}
+
 func (b *backend) Invoke(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error) {
 	b.note(req)
 	if b.invoke != nil {

@@ -181,6 +181,22 @@ func routes() []route {
 			answers: gives(Surface{}),
 		},
 		{
+			method: "GET", path: "/api/catalog", access: user, handle: listKnown, refusals: []int{404}, summary: "All tools that an agent knows of, those included that never came to be, and how far each gets",
+			query: append([]param{
+				{"q", "words of the name, the description or the owner"},
+				{"category", "of this category"},
+				{"owner", "whose owner's name holds this"},
+				{"state", "that stop at this state: installed, discovered, registered, exposed; offered for those that a request would show"},
+				{"limit", "at most so many, 50 by default"},
+				{"after", "next of the page before"},
+			}, looked...),
+			answers: gives(KnownTools{}),
+		},
+		{
+			method: "GET", path: "/api/tools/{name}", access: user, handle: getTool, refusals: []int{404}, summary: "One tool: what it takes, as providers are sent it, how its calls went, and how far it gets",
+			query: looked, answers: gives(ToolDetail{}),
+		},
+		{
 			method: "GET", path: "/api/tools/{name}/explain", access: user, handle: explainTool, summary: "How far a tool gets, why no further, and what to do about it",
 			query:   looked,
 			answers: gives(Explanation{}),

@@ -125,6 +125,55 @@ func listTools(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	return answer(w, http.StatusOK, surface)
 }
 
+// Holds reports whether the filter lets t pass, whatever state it stops at.
+func (f ToolFilter) Holds(t KnownTool) bool {
+	text := strings.ToLower(t.Name + " " + t.Description + " " + t.Owner)
+	for word := range strings.FieldsSeq(strings.ToLower(f.Query)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return (f.Category == "" || f.Category == t.Category) && strings.Contains(strings.ToLower(t.Owner), strings.ToLower(f.Owner))
+}
+
+func listKnown(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	req, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	f := ToolFilter{Query: q.Get("q"), Category: q.Get("category"), Owner: q.Get("owner"), After: q.Get("after")}
+	if f.Limit, err = limitOf(q); err != nil {
+		return err
+	}
+	switch v := q.Get("state"); v {
+	case "":
+	case "offered":
+		f.State = new(string)
+	case "installed", "discovered", "registered", "exposed":
+		f.State = &v
+	default:
+		return badRequest("state is %q: it can be installed, discovered, registered, exposed or offered", v)
+	}
+	page, err := s.opts.Backend.KnownTools(r.Context(), req, f)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, page)
+}
+
+func getTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	req, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	d, err := s.opts.Backend.Tool(r.Context(), req, r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, d)
+}
+
 func explainTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
 	req, err := s.look(r, c)
 	if err != nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,7 +52,7 @@ func TestALookIsNeverWiderThanTheCaller(t *testing.T) {
 		{"ada", "?agent=gamma", 404, "", ""},
 		{"ada", "?session=never", 404, "", ""},
 	} {
-		for _, path := range []string{"/api/tools", "/api/tools/noop/explain", "/api/prompt"} {
+		for _, path := range []string{"/api/tools", "/api/catalog", "/api/tools/noop", "/api/tools/noop/explain", "/api/prompt"} {
 			resp := r.send(t.Context(), c.who, "GET", path+c.query, nil)
 			resp.Body.Close()
 			if resp.StatusCode != c.status {
@@ -71,6 +72,51 @@ func TestALookIsNeverWiderThanTheCaller(t *testing.T) {
 	r.call("bob", "GET", "/api/prompt?session=s&message=and+now&model=fake", nil, http.StatusOK, nil)
 	if q := r.backend.last(); q.Session != "s" || q.Message.Text() != "and now" || q.Model != "fake" {
 		t.Errorf("the prompt is for %+v", q)
+	}
+}
+
+func TestALookIsNarrowedByTheQuery(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigOptions{})
+	r.call("ada", "GET", "/api/tools?cap=a,b&declare=&tools_allow=group:fs,%20c&tools_deny=d&channel=slack&account=x&group=7&thread=t&client=canvas&sandbox=true&flush=true&depth=2", nil, http.StatusOK, nil)
+	q := r.backend.last()
+	if !q.Cap.Equal(tool.Only("a", "b")) || !q.Declared.Equal(tool.Only()) || !q.Allow.Equal(tool.Only("c", "group:fs")) || !slices.Equal(q.Deny, []string{"d"}) ||
+		q.Delivery != (tool.Delivery{Channel: "slack", Account: "x", Group: "7", Thread: "t"}) || !slices.Equal(q.Client, []string{"canvas"}) || !q.Sandbox || !q.Flush || q.Depth != 2 {
+		t.Errorf("got %+v", q)
+	}
+	r.call("ada", "GET", "/api/tools", nil, http.StatusOK, nil)
+	if q := r.backend.last(); q.Cap.Limited() || q.Declared.Limited() || q.Allow.Limited() || q.Sandbox {
+		t.Errorf("without a word of it: %+v", q)
+	}
+	r.refused("ada", "GET", "/api/tools?sandbox=perhaps", nil, http.StatusBadRequest, "bad_request", "it can be true or false")
+	r.refused("ada", "GET", "/api/tools?depth=-1", nil, http.StatusBadRequest, "bad_request", "it is a number from 0 on")
+
+	var page KnownTools
+	r.call("ada", "GET", "/api/catalog?state=offered&limit=7", nil, http.StatusOK, &page)
+	if page.Total != 7 || page.Next != "state " {
+		t.Errorf("got %+v", page)
+	}
+	r.refused("ada", "GET", "/api/catalog?state=lost", nil, http.StatusBadRequest, "bad_request", "installed, discovered, registered, exposed or offered")
+	r.refused("ada", "GET", "/api/catalog?limit=0", nil, http.StatusBadRequest, "bad_request", "1 to 200")
+}
+
+func TestToolFilter(t *testing.T) {
+	t.Parallel()
+	x := KnownTool{Name: "db_query", Description: "Reads a data source", Owner: "family data", Category: "data"}
+	for _, c := range []struct {
+		f    ToolFilter
+		want bool
+	}{
+		{ToolFilter{}, true},
+		{ToolFilter{Query: "SOURCE query"}, true},
+		{ToolFilter{Query: "source write"}, false},
+		{ToolFilter{Category: "data", Owner: "Fam"}, true},
+		{ToolFilter{Category: "dat"}, false},
+		{ToolFilter{Owner: "plugin"}, false},
+	} {
+		if got := c.f.Holds(x); got != c.want {
+			t.Errorf("%+v: %v", c.f, got)
+		}
 	}
 }
 

@@ -273,6 +273,64 @@ type Tool struct {
 // Explanation says how far a tool gets and why no further.
 type Explanation = engine.Explanation
 
+// KnownTools is a page of the tools that an agent knows of, those included that
+// never came to be, ordered by name.
+type KnownTools struct {
+	Agent  string      `json:"agent"`
+	Target llm.Target  `json:"target"`
+	Tools  []KnownTool `json:"tools"`
+	// Total is how many tools the filters but state let pass; States is how many
+	// of them stop at which state, under "" those that a request would show.
+	Total  int            `json:"total"`
+	States map[string]int `json:"states"`
+	// Next continues the list where it ends; empty at the end.
+	Next string `json:"next,omitempty"`
+}
+
+// KnownTool is a tool with how far it gets.
+type KnownTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"` // its first line
+	Owner       string `json:"owner,omitempty"`
+	Category    string `json:"category,omitempty"`
+	ReadOnly    bool   `json:"read_only,omitempty"`
+	// Stopped is the first of installed, discovered, registered and exposed that it did not reach; empty when a request would show it.
+	Stopped string             `json:"stopped,omitempty"`
+	States  []engine.StateLine `json:"states"`
+	Fix     string             `json:"fix,omitempty"`
+	Calls   engine.CallStats   `json:"calls"` // of the last 30 days
+}
+
+// ToolFilter chooses tools of [KnownTools].
+type ToolFilter struct {
+	Query    string  // words of name, description, owner
+	Category string  // exactly
+	Owner    string  // any part of it
+	State    *string // that they stop at; nil is all
+	Limit    int
+	After    string // the next of the page before
+}
+
+// ToolDetail is all about one tool.
+type ToolDetail struct {
+	Tool   *Tool           `json:"tool,omitempty"` // nil for one that never came to be
+	Tags   []string        `json:"tags,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"` // schema of the details of its results
+	// Schemas are what the providers are sent that are in use.
+	Schemas     []ToolSchema     `json:"schemas"`
+	Calls       engine.CallStats `json:"calls"` // of the last 30 days
+	Explanation Explanation      `json:"explanation"`
+}
+
+// ToolSchema is a tool as one provider is sent it.
+type ToolSchema struct {
+	Provider    string          `json:"provider"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Changes     []string        `json:"changes,omitempty"` // what was changed for it, a line each
+	Problem     string          `json:"problem,omitempty"` // why it can't be shown to it
+}
+
 // Invoke is the body of POST /tools/invoke.
 type Invoke struct {
 	Tool    string          `json:"tool"`

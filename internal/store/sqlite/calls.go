@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/engine"
@@ -42,4 +43,27 @@ func (s *Sessions) LastCall(ctx context.Context, q engine.CallQuery) (o tool.Out
 		return fmt.Errorf("round %d of turn %d: there is no call %d", round, turn, index)
 	})
 	return o, ok, err
+}
+
+// EachCall implements [engine.Calls]. The calls that a fork begins with count
+// where they ran.
+func (s *Sessions) EachCall(ctx context.Context, q engine.CallQuery, since time.Time, tell func(engine.CallFact)) error {
+	return s.db.read(ctx, func(t *tx) error {
+		return t.each("SELECT c.tool, c.status, c.started, c.ended FROM turns t JOIN sessions s ON s.id = t.session"+
+			" JOIN rounds r ON r.turn = t.id JOIN calls c ON c.round = r.id"+
+			" WHERE t.started >= coalesce(?, 0) AND t.copied IS NULL AND s.agent = ? AND (? = '' OR s.name = ?) AND (? = '' OR s.caller = ?)"+
+			" AND (? = '' OR c.tool = ?) AND c.status IS NOT NULL ORDER BY t.started, c.id",
+			[]any{nano(since), q.Agent, q.Session, q.Session, q.Caller, q.Caller, q.Tool, q.Tool},
+			func(scan func(...any) error) error {
+				var f engine.CallFact
+				var status string
+				var ended time.Time
+				if err := scan(&f.Tool, &status, instant{&f.Started}, instant{&ended}); err != nil {
+					return err
+				}
+				f.Status, f.Took = tool.Status(status), ended.Sub(f.Started)
+				tell(f)
+				return nil
+			})
+	})
 }

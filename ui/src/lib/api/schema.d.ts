@@ -107,6 +107,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/catalog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All tools that an agent knows of, those included that never came to be, and how far each gets */
+        get: operations["getApiCatalog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -459,6 +476,23 @@ export interface paths {
         };
         /** The tools that a run is offered, and what not and why */
         get: operations["getApiTools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tools/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One tool: what it takes, as providers are sent it, how its calls went, and how far it gets */
+        get: operations["getApiToolsName"];
         put?: never;
         post?: never;
         delete?: never;
@@ -972,6 +1006,22 @@ export interface components {
         CompletionDetails: {
             reasoning_tokens: number;
         };
+        /** @description CallStats is how calls of a tool went. */
+        EngineCallStats: {
+            count: number;
+            /** @description of those, how many were not ok */
+            failures: number;
+            /** Format: date-time */
+            last?: string;
+            /**
+             * @description of the last
+             * @enum {string}
+             */
+            last_status?: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted";
+            /** @description half of those that ran took no longer */
+            p50_ns: number;
+            p95_ns: number;
+        };
         /** @description Explanation says how far a tool gets for a run, and why no further. */
         EngineExplanation: {
             agent?: string;
@@ -1099,6 +1149,37 @@ export interface components {
         /** @description Kept is the data of the event run_replayed: the events that follow were made from the record of a run whose own are no longer kept. */
         Kept: {
             run: string;
+        };
+        /** @description KnownTool is a tool with how far it gets. */
+        KnownTool: {
+            /** @description of the last 30 days */
+            calls: components["schemas"]["EngineCallStats"];
+            category?: string;
+            /** @description its first line */
+            description?: string;
+            fix?: string;
+            name: string;
+            owner?: string;
+            read_only?: boolean;
+            states: components["schemas"]["EngineStateLine"][];
+            /** @description Stopped is the first of installed, discovered, registered and exposed that it did not reach; empty when a request would show it. */
+            stopped?: string;
+        };
+        /** @description KnownTools is a page of the tools that an agent knows of, those included that never came to be, ordered by name. */
+        KnownTools: {
+            agent: string;
+            /** @description Next continues the list where it ends; empty at the end. */
+            next?: string;
+            states: {
+                [key: string]: number;
+            };
+            target: components["schemas"]["LlmTarget"];
+            tools: components["schemas"]["KnownTool"][];
+            /**
+             * @description Total is how many tools the filters but state let pass; States is how many
+             *     of them stop at which state, under "" those that a request would show.
+             */
+            total: number;
         };
         /** @description Attempt is a model call that failed and what was done about it. */
         LlmAttempt: {
@@ -1674,6 +1755,19 @@ export interface components {
             /** @description where the rule is written */
             where?: components["schemas"]["SourcePos"];
         };
+        /** @description ToolDetail is all about one tool. */
+        ToolDetail: {
+            /** @description of the last 30 days */
+            calls: components["schemas"]["EngineCallStats"];
+            explanation: components["schemas"]["EngineExplanation"];
+            /** @description schema of the details of its results */
+            output?: unknown;
+            /** @description Schemas are what the providers are sent that are in use. */
+            schemas: components["schemas"]["ToolSchema"][];
+            tags?: string[];
+            /** @description nil for one that never came to be */
+            tool?: components["schemas"]["Tool"];
+        };
         /** @description Effect is a change that a result asks for; it is stored with the result and applied when the round is settled. */
         ToolEffect: {
             args?: unknown;
@@ -1757,6 +1851,16 @@ export interface components {
             tool: string;
             /** @description the configuration that decided, if any did */
             where?: components["schemas"]["SourcePos"];
+        };
+        /** @description ToolSchema is a tool as one provider is sent it. */
+        ToolSchema: {
+            /** @description what was changed for it, a line each */
+            changes?: string[];
+            description?: string;
+            parameters?: unknown;
+            /** @description why it can't be shown to it */
+            problem?: string;
+            provider: string;
         };
         /** @description StepTime is how long one step of a call took. */
         ToolStepTime: {
@@ -2300,6 +2404,83 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiCatalog: {
+        parameters: {
+            query?: {
+                /** @description words of the name, the description or the owner */
+                q?: string;
+                /** @description of this category */
+                category?: string;
+                /** @description whose owner's name holds this */
+                owner?: string;
+                /** @description that stop at this state: installed, discovered, registered, exposed; offered for those that a request would show */
+                state?: string;
+                /** @description at most so many, 50 by default */
+                limit?: string;
+                /** @description next of the page before */
+                after?: string;
+                /** @description the agent */
+                agent?: string;
+                /** @description the session */
+                session?: string;
+                /** @description as which role, at most the caller's */
+                role?: string;
+                /** @description as a run of this origin */
+                origin?: string;
+                /** @description provider or provider/model */
+                model?: string;
+                /** @description the message that the request is for */
+                message?: string;
+                /** @description as a run with this cap: names with commas; empty allows none */
+                cap?: string;
+                /** @description as a run that declares these tools */
+                declare?: string;
+                /** @description as a run whose request allows these tools, patterns and groups; empty allows none */
+                tools_allow?: string;
+                /** @description as a run whose request denies these */
+                tools_deny?: string;
+                /** @description as a run that answers to this channel */
+                channel?: string;
+                /** @description of the channel */
+                account?: string;
+                /** @description of the channel */
+                group?: string;
+                /** @description in the group */
+                thread?: string;
+                /** @description what the front end can do beyond showing text */
+                client?: string;
+                /** @description true: as a run that is confined to a sandbox */
+                sandbox?: string;
+                /** @description true: as before a conversation is shortened */
+                flush?: string;
+                /** @description how many runs stand above it */
+                depth?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnownTools"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Error"];
@@ -3185,6 +3366,73 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Surface"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiToolsName: {
+        parameters: {
+            query?: {
+                /** @description the agent */
+                agent?: string;
+                /** @description the session */
+                session?: string;
+                /** @description as which role, at most the caller's */
+                role?: string;
+                /** @description as a run of this origin */
+                origin?: string;
+                /** @description provider or provider/model */
+                model?: string;
+                /** @description the message that the request is for */
+                message?: string;
+                /** @description as a run with this cap: names with commas; empty allows none */
+                cap?: string;
+                /** @description as a run that declares these tools */
+                declare?: string;
+                /** @description as a run whose request allows these tools, patterns and groups; empty allows none */
+                tools_allow?: string;
+                /** @description as a run whose request denies these */
+                tools_deny?: string;
+                /** @description as a run that answers to this channel */
+                channel?: string;
+                /** @description of the channel */
+                account?: string;
+                /** @description of the channel */
+                group?: string;
+                /** @description in the group */
+                thread?: string;
+                /** @description what the front end can do beyond showing text */
+                client?: string;
+                /** @description true: as a run that is confined to a sandbox */
+                sandbox?: string;
+                /** @description true: as before a conversation is shortened */
+                flush?: string;
+                /** @description how many runs stand above it */
+                depth?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolDetail"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Calls knows the calls that were stored.
+type Calls interface {
+	// LastCall returns the newest call of those asked for. ok is false when
+	// there is none.
+	LastCall(ctx context.Context, q CallQuery) (o tool.Outcome, ok bool, err error)
+	// EachCall tells of the calls of those asked for, of all tools when q names
+	// none, whose turn began at since or later, and that have a result, oldest
+	// first.
+	EachCall(ctx context.Context, q CallQuery, since time.Time, tell func(CallFact)) error
+}
+
+// CallQuery asks for calls of a tool by an agent.
+type CallQuery struct {
+	Agent, Tool string
+	Session     string // in this one only; empty means in all
+	Caller      string // in sessions that they began only; empty means in all
+}
+
+// CallFact is a stored call in short.
+type CallFact struct {
+	Tool    string
+	Status  tool.Status
+	Started time.Time
+	Took    time.Duration
+}
+
+// CallStats is how calls of a tool went.
+type CallStats struct {
+	Count    int           `json:"count"`
+	Failures int           `json:"failures"` // of those, how many were not ok
+	P50      time.Duration `json:"p50_ns"`   // half of those that ran took no longer
+	P95      time.Duration `json:"p95_ns"`
+	Last     time.Time     `json:"last,omitzero"`
+	Ended    tool.Status   `json:"last_status,omitempty"` // of the last
+
+	took []time.Duration
+}
+
+func (c *CallStats) add(f CallFact) {
+	c.Count++
+	if f.Status != tool.OK {
+		c.Failures++
+	}
+	c.Last, c.Ended = f.Started, f.Status
+	if f.Status != tool.Refused && f.Status != tool.Invalid {
+		c.took = append(c.took, f.Took)
+	}
+}
+
+// close works out the quantiles.
+func (c *CallStats) close() {
+	if len(c.took) > 0 {
+		slices.Sort(c.took)
+		c.P50, c.P95 = quantile(c.took, 50), quantile(c.took, 95)
+	}
+	c.took = nil
+}
+
+// quantile is the least of sorted that percent of all don't exceed.
+func quantile(sorted []time.Duration, percent int) time.Duration {
+	return sorted[max((len(sorted)*percent+99)/100-1, 0)]
+}
+
+// Stats tells how the calls went that began at since or later, by tool; of one
+// tool alone when name is not empty. Callers without privileges are told of
+// calls in sessions that they began.
+func (e *Engine) Stats(ctx context.Context, s tool.Scope, name string, since time.Time) (map[string]*CallStats, error) {
+	stats := map[string]*CallStats{}
+	q, ok := e.query(s, name)
+	if !ok {
+		return stats, nil
+	}
+	err := e.calls.EachCall(ctx, q, since, func(f CallFact) {
+		if stats[f.Tool] == nil {
+			stats[f.Tool] = &CallStats{}
+		}
+		stats[f.Tool].add(f)
+	})
+	for _, c := range stats {
+		c.close()
+	}
+	return stats, err
+}
+
+// query is what asks for the calls of a tool that the caller of s may hear of;
+// not ok when there are none.
+func (e *Engine) query(s tool.Scope, name string) (q CallQuery, ok bool) {
+	q = CallQuery{Agent: s.Agent(), Tool: name, Session: s.Session()}
+	if caller := s.Caller(); !caller.Privileged() {
+		q.Caller = caller.ID
+		if q.Caller == "" {
+			return q, false // nobody has no calls
+		}
+	}
+	return q, e.calls != nil
+}
