@@ -12,7 +12,7 @@
 // Life: Register is called once per process, before the first run, and must
 // return soon. What it registers stays until the process ends.
 //
-// Start reading at [Plugin] and [NewTool].
+// Start reading at [Plugin] and [NewTool], then at [On] for hooks.
 package plugin
 
 import (
@@ -57,6 +57,17 @@ type API interface {
 	// or schema is unusable. A tool whose name belongs to GoClaw or to a plugin
 	// before this one is skipped; "goclaw tools explain" says so.
 	RegisterTool(Tool) error
+	// On registers a handler of a typed hook by its name: see the hooks that
+	// [On] takes. It fails when there is no hook of that name, or when the
+	// handler is not of its type: the error says which type that is.
+	On(name string, handler any, o HookOptions) error
+	// RegisterHook registers an observer of the event registry, which can't
+	// change or stop what happens: gateway:start, gateway:stop,
+	// message:received, message:sending, message:sent, before_prompt_build,
+	// llm:input, llm:output, before_tool_call, after_tool_call, session:start,
+	// session:end. The name of a typed hook is taken, too, with a warning in the
+	// log that the handler only observes.
+	RegisterHook(event string, observer func(context.Context, Event) error, o HookOptions) error
 	// Logger writes to the process's log, marked with the plugin's id.
 	Logger() *slog.Logger
 }

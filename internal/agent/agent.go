@@ -132,8 +132,12 @@ type Turn struct {
 
 	System string        // what an API client adds to the session context; empty for none
 	Seed   []llm.Message // what a new session begins with, before Message; nil for nothing
+	Added  []Addition    // what hooks add to the session context
 	Fresh  bool          // a model is to answer, not the cache of answers
 }
+
+// Addition is text of a hook.
+type Addition struct{ By, Text string }
 
 // Thread is a session's conversation as the next request needs it.
 type Thread struct {

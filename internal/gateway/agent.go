@@ -121,6 +121,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	a.Engine = engine.New(engine.Options{
 		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls, Cache: g.results,
 		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
+		Hooks: g.Hooks, Approve: g.Approvals.Ask, Clean: g.clean,
 	})
 	a.Prompts = prompt.New(prompt.Options{
 		Files: func() (fs.FS, error) {
@@ -140,6 +141,18 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 		Loop:   &agent.Agent{Models: a.models, Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now, Cost: g.models.set.Cost},
 	}
 	return a, nil
+}
+
+// clean gives a file's name its one spelling in the workspace of a scope.
+func (g *Gateway) clean(s tool.Scope, name string) (string, error) {
+	if s.Workspace() == "" {
+		return "", errors.New("this run has no workspace")
+	}
+	ws, err := g.workspaces.Open(s.Workspace())
+	if err != nil {
+		return "", err
+	}
+	return ws.Clean(name)
 }
 
 // runtimeList is a list whose absence sets no limit and whose emptiness allows
@@ -173,7 +186,7 @@ func (g *Gateway) PreviewPrompt(ctx context.Context, req run.Request) (PromptPre
 	if err != nil {
 		return PromptPreview{}, err
 	}
-	t := agent.Turn{Scope: look.Scope, Message: req.Message, Started: time.Now(), System: req.System}
+	t := agent.Turn{Scope: look.Scope, Message: req.Message, Started: time.Now(), System: req.System, Added: look.Added}
 	extra, err := look.Agent.Prompts.Context(ctx, t)
 	if err != nil {
 		return PromptPreview{}, err
@@ -259,10 +272,12 @@ type Look struct {
 	Target llm.Target
 	State  tool.State
 	Ask    tool.Ask
+	Added  []agent.Addition // what hooks add to the session context
 }
 
 // Look resolves req without starting a run. A session that doesn't exist yet
-// has an empty state.
+// has an empty state. Hooks are asked as they are before a turn, so that the
+// scope is as narrow as its would be.
 func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 	scope, p, err := g.Runner.Scope(req)
 	if err != nil {
@@ -287,5 +302,13 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 		l.State = *s.State
 		l.Ask.Idle = max(time.Since(s.Updated), 0)
 	}
+	t, failures, err := g.Runner.Consult(ctx, agent.Turn{Scope: scope, Message: req.Message, Model: req.Model}, true)
+	if err != nil {
+		return Look{}, err
+	}
+	for _, f := range failures {
+		g.log.Warn("a hook failed", "agent", scope.Agent(), "what", f)
+	}
+	l.Scope, l.Added = t.Scope, t.Added
 	return l, nil
 }

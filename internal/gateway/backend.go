@@ -14,6 +14,7 @@ import (
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/gateway/api"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -253,9 +254,14 @@ func (g *Gateway) DeleteSession(ctx context.Context, key session.Key) error {
 	if going, _ := g.Runner.Session(key); going != nil {
 		return fmt.Errorf("delete session %s: %w", key, session.ErrHeld)
 	}
+	s, err := g.Sessions.Session(ctx, key)
+	if err != nil {
+		return err
+	}
 	if err := session.Delete(ctx, g.Sessions, g.holds, key); err != nil {
 		return err
 	}
+	g.Hooks.SessionEnd(hook.Session{Agent: key.Agent, ID: key.ID, Caller: s.Caller, Origin: s.Origin})
 	g.Runner.Touch(key)
 	return nil
 }

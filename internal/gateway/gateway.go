@@ -37,6 +37,7 @@ import (
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/gateway/telemetry"
 	"github.com/goclaw/goclaw/internal/guard/workspace"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/provider"
 	"github.com/goclaw/goclaw/plugin"
 )
@@ -82,6 +83,9 @@ type Gateway struct {
 
 	workspaces *workspace.Set
 
+	// Hooks consults the rules of the configuration and the handlers of plugins.
+	Hooks *hook.Bus
+
 	pluginProblem string
 	forsaken      string // see [Gateway.Forsaken]; set when the gateway serves
 
@@ -110,11 +114,13 @@ const (
 // stateFile is the database's name within the home folder.
 const stateFile = "state.db"
 
-// How long Close waits: for runs that were stopped, and then for tools that did
-// not stop when they were told to. Those are left behind; the process ends.
+// How long Close waits: for runs that were stopped, then for tools that did not
+// stop when they were told to, then for what hooks are still to be told. Those
+// are left behind; the process ends.
 const (
 	closeWithin = 10 * time.Second
 	poolWithin  = 500 * time.Millisecond
+	hooksWithin = hook.DefaultTimeout + time.Second
 )
 
 // Open builds a gateway on its home folder, which is made when it is missing.
@@ -155,9 +161,10 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	if c.Cache.Enabled && c.Cache.LLM.Enabled {
 		answers.Answers, answers.TTL = store.Answers, c.Cache.LLM.TTL
 	}
+	g.Hooks = hook.New(log)
 	g.models = newModels(c, o, answers)
 	g.budget = budget.New(budget.Options{Ledger: store.Ledger, Limits: limitsOf(c), Cost: g.models.set.Cost})
-	g.plugins = host.New(log)
+	g.plugins = host.New(log, g.Hooks)
 	if err := g.plugins.Load(o.Plugins...); err != nil {
 		// A broken plugin costs only itself; explaining finds its note.
 		log.Warn("plugin not loaded", "err", err)
@@ -181,7 +188,7 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	g.Runner = run.New(run.Options{
 		Profile: g.Profile, Model: g.models.check, Hold: g.hold, WhileBusy: run.Busy(c.Sessions.WhileBusy),
 		Inbox: store.Inbox, History: g.history, Owner: g.owner, Vouch: g.vouch,
-		Observe: g.observe, Spent: g.spent, Ended: g.ended, Budget: g.budget,
+		Observe: g.observe, Spent: g.spent, Ended: g.ended, Budget: g.budget, Hooks: g.Hooks,
 	})
 	return g, nil
 }
@@ -296,6 +303,11 @@ func (g *Gateway) Close(ctx context.Context) error {
 	defer cancel()
 	if err := g.pool.Close(tools); err != nil {
 		g.log.Warn("tools were left behind", "err", err)
+	}
+	hooks, cancel := context.WithTimeout(ctx, hooksWithin)
+	defer cancel()
+	if err := g.Hooks.Close(hooks); err != nil {
+		g.log.Warn("hooks were left behind", "err", err)
 	}
 	g.Approvals.Close()
 	return errors.Join(err, g.workspaces.Close(), g.store.Close())

@@ -18,6 +18,7 @@ import (
 	"github.com/goclaw/goclaw/internal/gateway/api"
 	"github.com/goclaw/goclaw/internal/gateway/telemetry"
 	"github.com/goclaw/goclaw/internal/gateway/web"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/lib/supervisor"
 )
 
@@ -219,6 +220,7 @@ func (s *service) begin(ctx context.Context) error {
 	s.disks.Store(&disks)
 	s.ready.Store(true)
 	s.log.Info("ready", "address", s.at.Addr().String(), "url", s.url, "took", time.Since(s.started).Round(time.Millisecond))
+	s.Hooks.GatewayStart(hook.Gateway{Version: i.Version, Address: i.Address})
 	if s.opts.Ready != nil {
 		s.opts.Ready(i)
 	}
@@ -252,6 +254,7 @@ func (s *service) tidy(ctx context.Context) error {
 func (s *service) end(ctx context.Context) error {
 	s.stopping.Store(true)
 	s.ready.Store(false)
+	s.Hooks.GatewayStop(hook.Gateway{Version: s.Gateway.opts.Version, Address: s.at.local})
 	going, waiting := s.Runner.Count()
 	s.log.Info("stopping", "runs", going, "queued", waiting, "within", s.opts.Drain)
 	if s.opts.Stopping != nil {

@@ -33,7 +33,7 @@ func register(limits spill.Options, sources []builtin.Datasource, sessions sessi
 
 // compiledIn is a registry whose tools are looked at and never run.
 func compiledIn(plugins []plugin.Plugin) (*tool.Registry, error) {
-	h := host.New(slog.New(slog.DiscardHandler))
+	h := host.New(slog.New(slog.DiscardHandler), nil)
 	if err := h.Load(plugins...); err != nil {
 		return nil, err
 	}

@@ -92,8 +92,10 @@ type ModelOutput struct {
 
 // Session is a session that begins or ends.
 type Session struct {
-	Scope tool.Scope // of the run that begins it; of one that ends only agent, session and caller are known
-	Why   string     // it ends: archived or deleted
+	Agent  string
+	ID     string
+	Caller auth.Principal // who began it
+	Origin tool.Origin    // that it began with
 }
 
 // Gateway is the process that serves.

@@ -134,6 +134,9 @@ func (b *Bus) After(c *Call, o *tool.Outcome) {
 
 // ModelInput tells of a request to a model.
 func (b *Bus) ModelInput(in *ModelInput) {
+	if len(b.at(llmInput)) == 0 {
+		return
+	}
 	n := 0
 	for _, m := range in.Messages {
 		n += size(m.Parts)

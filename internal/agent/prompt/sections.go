@@ -54,6 +54,7 @@ type build struct {
 	sf    tool.Surface
 	// client is what an API client says to the model.
 	client string
+	added  []agent.Addition // by hooks
 }
 
 // makers lists the sections in the order of the prompt.
@@ -67,6 +68,7 @@ var makers = []maker{
 	{name: "workspace", place: Static, make: workspace},
 	{name: "memory", place: Session, priority: 1, make: file("Memory.md")},
 	{name: "person", place: Session, priority: 2, make: person},
+	{name: "hooks", place: Session, priority: 3, make: hooks},
 	{name: "client", place: Session, make: client},
 }
 
@@ -81,7 +83,7 @@ func (p *Prompts) sections(ctx context.Context, t agent.Turn, sf tool.Surface) (
 	if err != nil {
 		return nil, err
 	}
-	b := &build{Prompts: p, ctx: ctx, files: files, scope: t.Scope, sf: sf, client: t.System}
+	b := &build{Prompts: p, ctx: ctx, files: files, scope: t.Scope, sf: sf, client: t.System, added: t.Added}
 	out := make([]agent.Section, 0, len(makers))
 	priority := map[string]int{}
 	for _, m := range makers {
@@ -261,6 +263,15 @@ func person(b *build) (string, string, error) {
 		src = "caller"
 	}
 	return who, src, nil
+}
+
+// hooks is what hooks add for this turn.
+func hooks(b *build) (string, string, error) {
+	var texts, by []string
+	for _, a := range b.added {
+		texts, by = append(texts, a.Text), append(by, a.By)
+	}
+	return strings.Join(texts, "\n\n"), strings.Join(by, ", "), nil
 }
 
 // client is what the program says through which the person speaks. It stands

@@ -70,6 +70,7 @@ func (r *Runner) finish(run *Run) {
 	if _, _, ok := run.End(); ok && r.opts.Ended != nil {
 		r.opts.Ended(run)
 	}
+	r.sent(run)
 	run.end()
 	r.retire(run)
 }
@@ -146,7 +147,11 @@ func (r *Runner) loop(l *lane, run *Run) {
 	run.history = &record{History: loop.History, lane: l, run: run}
 	loop.Watch = func(agent.Turn) agent.Watch { return &tally{watch, run.history} }
 	loop.History = run.history
-	turn := run.turn()
+	loop.Prompts = &requests{loop.Prompts, r.opts.Hooks}
+	turn, failures, err := r.Consult(run.ctx, run.turn(), false)
+	if err != nil {
+		failures = nil // the run was stopped, which the loop sees
+	}
 	for e := range loop.ProcessStream(run.ctx, turn) {
 		if e.End != nil && run.interrupted() {
 			if !run.hasBegun() && r.park(run) {
@@ -157,6 +162,10 @@ func (r *Runner) loop(l *lane, run *Run) {
 			}
 		}
 		run.tell(e)
+		for _, f := range failures {
+			run.notice("hook", f, "")
+		}
+		failures = nil
 	}
 	if !run.hasBegun() {
 		r.giveUp(run)
@@ -248,6 +257,7 @@ func (t *tally) Spent(s *agent.Spent) {
 func (h *record) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error) {
 	thread, err := h.History.Begin(ctx, t)
 	if err == nil {
+		h.run.runner.sessionBegins(t, &thread)
 		h.run.begun(t.Started)
 		h.run.runner.watchers.tell(h.lane.key)
 	}
@@ -296,6 +306,7 @@ func (h *record) noted(err error) error {
 
 // stored tells of a reply that was stored.
 func (h *record) stored(r *agent.Round) {
+	h.run.runner.replied(h.run, r)
 	h.spent(r.Spent)
 	if len(r.Joined) > 0 {
 		h.run.runner.joined(h.lane, r.Joined)

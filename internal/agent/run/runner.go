@@ -10,6 +10,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -52,6 +53,9 @@ type Options struct {
 	// Spent is told, in the same way, of model calls when what they used is
 	// stored. The list is only to be read, and not to be kept.
 	Spent func([]agent.Spent)
+	// Hooks are consulted before a turn's prompts are built, and told what
+	// happens; nil has none.
+	Hooks *hook.Bus
 	// Budget holds runs to limits; nil to none.
 	Budget *budget.Keeper
 	// Ended is told of each run that ended, after its last event and before its

@@ -64,6 +64,7 @@ func (r *Runner) Start(req Request) (*Run, error) {
 		r.runs[run.ID] = run
 		r.open(run.key(), run)
 		r.mu.Unlock()
+		r.received(run)
 		return run, nil
 	}
 	if guarded && !exists && l.active.request.Caller.ID != req.Caller.ID {
@@ -80,7 +81,11 @@ func (r *Runner) Start(req Request) (*Run, error) {
 	going := l.active
 	busy := l.place(run, r.busy(req))
 	r.mu.Unlock()
-	return r.store(run, going, busy)
+	waits, err := r.store(run, going, busy)
+	if err == nil {
+		r.received(run)
+	}
+	return waits, err
 }
 
 // load is how many runs of a person are going or wait. The caller holds r.mu.

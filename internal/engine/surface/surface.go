@@ -58,6 +58,8 @@ type Facts struct {
 	Flush  bool
 	Depth  int
 
+	Narrowed tool.Narrowed // what hooks left
+
 	rules    []*rule         // the policies that apply to this run, in their order
 	fits     *fits           // how tools are shown to the model's provider; nil as they are
 	agent    *Policies       // what the agent has; not to be asked for lists
@@ -70,7 +72,7 @@ func factsOf(s tool.Scope, t llm.Target, declined []Declined) Facts {
 	return Facts{
 		Cap: s.Cap(), Declared: s.Declared(), Origin: s.Origin(), Channel: s.Delivery().Channel,
 		Role: c.Role, Human: c.Human, Model: t, Declined: declined,
-		Allow: s.Allow(), Deny: s.Deny(), Skills: s.Skills(), Client: s.Client(), Flush: s.Flush(), Depth: s.Depth(),
+		Allow: s.Allow(), Deny: s.Deny(), Skills: s.Skills(), Client: s.Client(), Flush: s.Flush(), Depth: s.Depth(), Narrowed: s.Narrowed(),
 	}
 }
 
@@ -247,6 +249,9 @@ func (f *Facts) lists() []string {
 	if f.Skills.Limited() {
 		lists = append(lists, cmp.Or(f.agent.Skills.Where.Key, "skills.allow"))
 	}
+	if f.Narrowed.Allow.Limited() {
+		lists = append(lists, "the tools that hooks allow ("+f.Narrowed.By+")")
+	}
 	if f.Declared.Limited() {
 		lists = append(lists, "the declared tools")
 	}
@@ -257,6 +262,7 @@ func (f *Facts) lists() []string {
 type key struct {
 	cap, declared, declined    string
 	allow, deny, skills, needs string
+	narrowed, by, failed       string
 	origin                     tool.Origin
 	channel                    string
 	role                       auth.Role
@@ -272,6 +278,7 @@ func (f *Facts) key() key {
 		allow: joined(f.Allow), deny: strings.Join(f.Deny, "\x00"), skills: joined(f.Skills), needs: strings.Join(f.Client, "\x00"),
 		origin: f.Origin, channel: f.Channel, role: f.Role, human: f.Human, flush: f.Flush, depth: f.Depth, model: f.Model,
 	}
+	k.narrowed, k.by, k.failed = joined(f.Narrowed.Allow), f.Narrowed.By, f.Narrowed.Failed
 	if len(f.Declined) > 0 {
 		var b strings.Builder
 		for _, d := range f.Declined {

@@ -1,5 +1,5 @@
 // Package host gives compiled-in plugins their API and keeps what each of them
-// brought. It checks every registration against the plugin's manifest, in both
+// brought; their hooks it hands to the dispatcher. It checks every registration against the plugin's manifest, in both
 // directions, and fails closed: a tool that the manifest lacks is refused, a
 // tool that was promised and never registered is noted in the registry, where
 // explaining finds it.
@@ -11,12 +11,14 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"slices"
 
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/plugin"
 )
@@ -24,13 +26,15 @@ import (
 // Host keeps what plugins brought.
 type Host struct {
 	log    *slog.Logger
+	bus    *hook.Bus // nil where nothing is ever run
 	loaded []loaded
 }
 
 type loaded struct {
-	manifest plugin.Manifest
-	tools    []tool.Tool
-	notes    []tool.Note
+	manifest  plugin.Manifest
+	tools     []tool.Tool
+	notes     []tool.Note
+	withdrawn bool
 }
 
 func (l *loaded) owner() tool.Owner {
@@ -52,8 +56,14 @@ func isID(id string) bool {
 	return true
 }
 
-// New returns a host without plugins.
-func New(log *slog.Logger) *Host { return &Host{log: log} }
+// New returns a host without plugins, whose hooks join bus. Without a bus they
+// are checked and never asked.
+func New(log *slog.Logger, bus *hook.Bus) *Host {
+	if bus == nil {
+		bus = hook.New(log)
+	}
+	return &Host{log: log, bus: bus}
+}
 
 // Load registers plugins in order. The error joins what went wrong with each;
 // the others are loaded all the same.
@@ -69,7 +79,7 @@ func (h *Host) Load(plugins ...plugin.Plugin) error {
 
 func (h *Host) load(p plugin.Plugin) error {
 	m := p.Manifest
-	a := &api{log: h.log.With("plugin", m.ID), loaded: loaded{manifest: m}}
+	a := &api{log: h.log.With("plugin", m.ID), bus: h.bus, loaded: loaded{manifest: m}}
 	err := h.refuse(p)
 	if err == nil {
 		err = a.register(p.Register)
@@ -77,6 +87,9 @@ func (h *Host) load(p plugin.Plugin) error {
 	if err != nil {
 		// Half a plugin is worse than none.
 		a.tools = nil
+		if a.asked {
+			h.bus.Withdraw(tool.PluginOwner, m.ID)
+		}
 		a.note("", "the plugin could not be loaded: "+err.Error(), "correct the plugin")
 	}
 	for _, name := range m.Tools {
@@ -105,9 +118,24 @@ func (h *Host) refuse(p plugin.Plugin) error {
 	return nil
 }
 
+// Withdraw takes back all that a plugin brought: its hooks are asked no more,
+// and registries get none of its tools. Those that have them already give them
+// back by their own Withdraw.
+func (h *Host) Withdraw(id string) {
+	h.bus.Withdraw(tool.PluginOwner, id)
+	for i := range h.loaded {
+		if h.loaded[i].manifest.ID == id {
+			h.loaded[i].withdrawn = true
+		}
+	}
+}
+
 // Join adds what the plugins brought to a registry.
 func (h *Host) Join(r *tool.Registry) {
 	for _, l := range h.loaded {
+		if l.withdrawn {
+			continue
+		}
 		r.Add(l.owner(), l.tools...)
 		for _, n := range l.notes {
 			r.Note(n)
@@ -119,7 +147,9 @@ func (h *Host) Join(r *tool.Registry) {
 type api struct {
 	loaded
 	log    *slog.Logger
+	bus    *hook.Bus
 	closed bool
+	asked  bool // Register was called, so that what it brought is the plugin's own
 }
 
 func (a *api) register(f func(plugin.API) error) (err error) {
@@ -130,12 +160,13 @@ func (a *api) register(f func(plugin.API) error) (err error) {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
+	a.asked = true
 	return f(a)
 }
 
 func (a *api) RegisterTool(t plugin.Tool) error {
 	if a.closed {
-		return errors.New("register a tool: Register has returned")
+		return fmt.Errorf("register a tool: %w", errOver)
 	}
 	name := t.Definition().Name
 	switch {
@@ -152,6 +183,24 @@ func (a *api) RegisterTool(t plugin.Tool) error {
 	}
 	a.tools = append(a.tools, t)
 	return nil
+}
+
+// errOver says that Register has returned.
+var errOver = errors.New("Register has returned")
+
+func (a *api) On(name string, handler any, o plugin.HookOptions) error {
+	if a.closed {
+		return fmt.Errorf("register a handler: %w", errOver)
+	}
+	return a.bus.On(a.owner(), name, handler, o)
+}
+
+func (a *api) RegisterHook(name string, observer func(context.Context, plugin.Event) error, o plugin.HookOptions) error {
+	if a.closed {
+		return fmt.Errorf("register an observer: %w", errOver)
+	}
+	_, err := a.bus.Watch(a.owner(), name, observer, o)
+	return err
 }
 
 // brought reports whether the plugin has registered a tool of that name.

@@ -20,7 +20,7 @@ func named(name string) plugin.Tool {
 
 func TestRegistrationsAreHeldAgainstTheManifest(t *testing.T) {
 	t.Parallel()
-	h := host.New(slog.New(slog.DiscardHandler))
+	h := host.New(slog.New(slog.DiscardHandler), nil)
 	err := h.Load(
 		plugin.Plugin{
 			Manifest: plugin.Manifest{ID: "good", Version: "1.0", Tools: []string{"good_one", "good_two"}},
@@ -64,7 +64,7 @@ func TestRegistrationsAreHeldAgainstTheManifest(t *testing.T) {
 
 func TestAToolThatCantBeOneIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	h := host.New(slog.New(slog.DiscardHandler))
+	h := host.New(slog.New(slog.DiscardHandler), nil)
 	if err := h.Load(plugin.Plugin{
 		Manifest: plugin.Manifest{ID: "bad", Tools: []string{"Bad_Name", "bad_schema", "twice"}},
 		Register: func(a plugin.API) error {
@@ -96,7 +96,7 @@ func TestAToolThatCantBeOneIsRefusedAtOnce(t *testing.T) {
 
 func TestAPluginNeverReplacesABuiltInTool(t *testing.T) {
 	t.Parallel()
-	h := host.New(slog.New(slog.DiscardHandler))
+	h := host.New(slog.New(slog.DiscardHandler), nil)
 	if err := h.Load(plugin.Plugin{
 		Manifest: plugin.Manifest{ID: "thief", Tools: []string{"file_read"}},
 		Register: func(a plugin.API) error { return a.RegisterTool(named("file_read")) },
