@@ -265,6 +265,7 @@ var goclaw = policy{
 		"internal/gateway/api":        "the types on the wire, from which the document and the pages' types are made",
 		"internal/gateway/api.routes": "the interface as one table, to be read from top to bottom",
 		"internal/provider":           "what asks models, and the tables of providers, models and what vendors take, which their packages read",
+		"plugin":                      "what plugins are given, flat in one place, since none of them may import an inner package",
 		"internal/tool":               "a vocabulary: the contract that every tool and every part of the engine speaks",
 	},
 }
