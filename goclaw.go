@@ -27,5 +27,5 @@ import (
 // returns the exit status: 0 when it went well, 1 when it failed, 2 when the
 // command was used wrongly; commands that tell more say so in their help.
 func Main(plugins ...plugin.Plugin) int {
-	return cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, plugins...)
+	return cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Self: cli.Self()}, plugins...)
 }

@@ -247,7 +247,7 @@ var goclaw = policy{
 		"internal/cli/term":       "reads the terminal; nobody can call that read off, so it ends with the process",
 		"internal/cli":            "Ctrl-C: the function is withdrawn, or has stopped the run, before the command ends; a read of a terminal that it gave up ends with the process",
 		"internal/gateway/api":    "the timer that asks whether an open request's token still holds, and what brings a stream its events; the request ends them and waits",
-		"internal/guard/process":  "reads a child's output; ends with the child, which is waited for",
+		"internal/tools/code":     "the calls of a script and who watches its process, which its call waits for; and the script itself, whose process ends with it",
 		"internal/provider":       "the timer of a model call's time-outs; it only ends a context and is stopped with the call; questions about a list of models, which who asks waits for",
 		"internal/hook":           "tells observers what happened; Close waits for them",
 		"internal/lib/contain":    "code that may hang; who calls waits for it, or leaves it behind its fence, which Wait waits for",

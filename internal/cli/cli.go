@@ -36,6 +36,7 @@ import (
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/plugin"
 )
 
@@ -43,7 +44,13 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Self runs the scripts of tool_code in processes of its own. Its main calls
+	// [Main] for those as well. Empty: no scripts are run.
+	Self builtin.Program
 }
+
+// Self is the program of this process, for [Streams].
+func Self() builtin.Program { return builtin.Self() }
 
 // Exit statuses.
 const (
@@ -90,6 +97,9 @@ type app struct {
 
 // Main runs the command line and returns the exit status.
 func Main(args []string, s Streams, plugins ...plugin.Plugin) int {
+	if len(args) == 1 && args[0] == builtin.ScriptCommand {
+		return builtin.Script(s.In, s.Out)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	// The second Ctrl-C ends the process, whatever it hangs in.
@@ -357,7 +367,7 @@ func (a *app) open(ctx context.Context, o gateway.Options) (_ *gateway.Gateway, 
 	if o.Home, err = config.HomeDir(a.home, a.env); err != nil {
 		return nil, err
 	}
-	o.Version, o.Environ, o.Plugins, o.Log = buildVersion(), a.env, a.plugins, a.logger
+	o.Version, o.Environ, o.Plugins, o.Log, o.Program = buildVersion(), a.env, a.plugins, a.logger, a.Self
 	return gateway.Open(ctx, o)
 }
 

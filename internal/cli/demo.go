@@ -178,7 +178,7 @@ type tour struct {
 func (t *tour) walk(ctx context.Context) (err error) {
 	// Only the tour's own configuration counts: a key in the environment is
 	// not used, and not needed.
-	g, err := gateway.Open(ctx, gateway.Options{Home: t.home, Version: buildVersion(), Environ: config.Environ{}, Plugins: t.plugins, Log: t.logger})
+	g, err := gateway.Open(ctx, gateway.Options{Home: t.home, Version: buildVersion(), Environ: config.Environ{}, Plugins: t.plugins, Log: t.logger, Program: t.Self})
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,10 @@ func (k keeper) persist(ctx context.Context, inv *invocation) bool {
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("the details were dropped: %v", err))
 		} else {
-			inv.out.Details = capped(details)
+			inv.out.Details = details
+			if inv.depth == 0 { // what calls of a tool's own gave is not stored, and the tool works with all of it
+				inv.out.Details = capped(details)
+			}
 		}
 	}
 	inv.note = strings.Join(notes, "; ")

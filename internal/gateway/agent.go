@@ -16,6 +16,7 @@ import (
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/spill"
+	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/lib/nearest"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -113,7 +114,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 		return nil, err
 	}
 	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
-	registry, err := register(limits, datasources(g.Config), g.Sessions, g.workspaces, g.blobs, g.plugins)
+	registry, err := register(limits, builtin.Deps{Workspaces: g.workspaces, Datasources: datasources(g.Config), Scripts: g.scripts}, g.Sessions, g.blobs, g.plugins)
 	if err != nil {
 		return nil, err
 	}

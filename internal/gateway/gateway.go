@@ -56,6 +56,8 @@ type Options struct {
 	// OllamaWithin is how long a local Ollama may take to say that it is there,
 	// where nothing else decides which model answers; half a second when 0.
 	OllamaWithin time.Duration
+	// Program runs the scripts of tool_code; without one there are none.
+	Program builtin.Program
 	// Log makes the process's log from the configuration.
 	Log func(config.Log) (*slog.Logger, error)
 }
@@ -74,6 +76,7 @@ type Gateway struct {
 	store   *builtin.Store
 	blobs   *blob.Keeper
 	pool    *pool.Pool
+	scripts *builtin.Scripts
 	results *cache.Cache // of tools; nil when the cache is off
 	models  *models
 	budget  *budget.Keeper
@@ -177,6 +180,7 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 		return nil, err
 	}
 	g.workspaces = workspace.NewSet()
+	g.scripts = builtin.NewScripts(o.Program)
 	if c.Cache.Enabled {
 		g.results = cache.New(cache.Options{Entries: c.Cache.Tools.Size, TTL: c.Cache.Tools.TTL})
 	}

@@ -20,11 +20,12 @@ import (
 
 // register makes a registry with all that is compiled in. What the tools are
 // given is used only when they run.
-func register(limits spill.Options, sources []builtin.Datasource, sessions session.Store, ws *workspace.Set, blobs *blob.Keeper, plugins *host.Host) (*tool.Registry, error) {
+func register(limits spill.Options, d builtin.Deps, sessions session.Store, blobs *blob.Keeper, plugins *host.Host) (*tool.Registry, error) {
 	r := tool.NewRegistry()
 	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(blobs, limits)...)
 	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "session"}, session.Tools(sessions)...)
-	if err := builtin.Register(r, builtin.Deps{Workspaces: ws, Refs: spill.Refs(blobs), Now: time.Now, Datasources: sources}); err != nil {
+	d.Refs, d.Now = spill.Refs(blobs), time.Now
+	if err := builtin.Register(r, d); err != nil {
 		return nil, err
 	}
 	plugins.Join(r)
@@ -37,7 +38,7 @@ func compiledIn(plugins []plugin.Plugin) (*tool.Registry, error) {
 	if err := h.Load(plugins...); err != nil {
 		return nil, err
 	}
-	return register(spill.Options{}, nil, nil, workspace.NewSet(), nil, h)
+	return register(spill.Options{}, builtin.Deps{Workspaces: workspace.NewSet()}, nil, nil, h)
 }
 
 // DiagnosePolicies tells of entries in the policies of c that select nothing:

@@ -7,6 +7,7 @@ package builtin
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/guard/workspace"
@@ -17,6 +18,7 @@ import (
 	"github.com/goclaw/goclaw/internal/provider/ollama"
 	"github.com/goclaw/goclaw/internal/provider/openai"
 	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/internal/tools/code"
 	"github.com/goclaw/goclaw/internal/tools/files"
 	"github.com/goclaw/goclaw/internal/tools/testtools"
 	"github.com/goclaw/goclaw/internal/tools/text"
@@ -38,6 +40,7 @@ type Deps struct {
 	Workspaces *workspace.Set
 	Refs       tool.Refs
 	Now        func() time.Time
+	Scripts    *Scripts // of the process; nil runs none
 	// Datasources are for the stand-ins of test builds alone, until there is
 	// the family of databases.
 	Datasources []Datasource
@@ -46,11 +49,31 @@ type Deps struct {
 // Datasource is a database of the configuration.
 type Datasource = testtools.Datasource
 
+// Scripts runs the scripts of tool_code, in processes of the program.
+type Scripts = code.Runner
+
+// Program is what runs a script.
+type Program = code.Program
+
+// ScriptCommand is the only argument of a program that is to run [Script].
+const ScriptCommand = code.Command
+
+// NewScripts makes what runs scripts in processes of program.
+func NewScripts(program Program) *Scripts { return code.NewRunner(program) }
+
+// Self is the program of this process, which must know [ScriptCommand].
+func Self() Program { return code.Self() }
+
+// Script runs one script for the gateway at the other end of in and out, and
+// returns the exit status of the process.
+func Script(in io.Reader, out io.Writer) int { return code.Child(in, out) }
+
 // families are the tool families of one agent.
 func families(d Deps) []tool.Family {
 	return []tool.Family{
 		text.Family(d.Refs, d.Now),
 		files.Family(d.Workspaces),
+		code.Family(d.Scripts),
 		testtools.Family(d.Datasources),
 	}
 }

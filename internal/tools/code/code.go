@@ -1,0 +1,107 @@
+// Package code is the family of tools that run code a model writes: tool_code,
+// which calls other tools from a short JavaScript.
+//
+// A script runs in a process of its own, which is this program started anew
+// with nothing but the script: no environment, no files, no network, and bounds
+// on time and memory that hold whatever the script does, since the process is
+// ended by them and nobody else is harmed. It asks for tools over its standard
+// input and output; each call goes through the engine's whole pipeline as if
+// the model had made it.
+//
+// A [Runner] is shared by all agents of the process and bounds how many scripts
+// run at once. It has no goroutine of its own; each script's processes and
+// goroutines end with its call.
+//
+// Start reading at tool_code.go, the side of the gateway; script.go is the side
+// of the script, in its process, and child.go what watches it there.
+package code
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// limits bound one script.
+type limits struct {
+	Work    time.Duration `json:"work"`    // that it works itself, its calls not counted
+	Memory  int64         `json:"memory"`  // bytes
+	Calls   int           `json:"calls"`   // of tools, searches included
+	Output  int           `json:"output"`  // bytes of what it returns, and of the arguments of a call
+	Console int           `json:"console"` // bytes that it prints
+	Depth   int           `json:"depth"`   // of functions that call each other
+}
+
+var usual = limits{Work: 10 * time.Second, Memory: 128 << 20, Calls: 100, Output: 1 << 20, Console: 64 << 10, Depth: 1000}
+
+const (
+	atOnce     = 4                // scripts in one process of the gateway
+	turnWithin = 15 * time.Second // for a script to begin
+)
+
+// Program is what runs a script in a process of its own, where it is called
+// with [Command] as its only argument: it runs [Child] then.
+type Program struct {
+	Path string // empty when there is none
+	Name string // by which it knows itself
+}
+
+// Self is the program of this process. That one has to be made for it: a program
+// that doesn't know [Command] would begin its usual work.
+func Self() Program {
+	// The system's own name for it leads to the same program also after it was
+	// replaced on the disk.
+	const self = "/proc/self/exe"
+	if _, err := os.Stat(self); err == nil {
+		return Program{Path: self, Name: os.Args[0]}
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return Program{}
+	}
+	return Program{Path: path, Name: os.Args[0]}
+}
+
+// Runner runs scripts.
+type Runner struct {
+	program Program
+	limits  limits
+	turns   chan struct{}
+}
+
+// NewRunner makes a runner that starts program for each script.
+func NewRunner(program Program) *Runner {
+	return &Runner{program: program, limits: usual, turns: make(chan struct{}, atOnce)}
+}
+
+// errBusy says that no script may begin. A script that calls an agent that runs
+// scripts would wait for itself, so nobody waits for long.
+var errBusy = errors.New("too many scripts run at once; call the tools one by one, or try again later")
+
+// turn waits until a script may begin, and returns what ends its turn.
+func (r *Runner) turn(ctx context.Context) (done func(), err error) {
+	timer := time.NewTimer(turnWithin)
+	defer timer.Stop()
+	select {
+	case r.turns <- struct{}{}:
+		return func() { <-r.turns }, nil
+	case <-timer.C:
+		return nil, errBusy
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Family is the family "code". A nil runner makes tools that tell that scripts
+// can't run.
+func Family(r *Runner) tool.Family {
+	return tool.NewFamily("code", struct{}{}, func(struct{}) ([]tool.Tool, error) {
+		if r == nil {
+			r = NewRunner(Program{})
+		}
+		return []tool.Tool{toolCode(r)}, nil
+	})
+}

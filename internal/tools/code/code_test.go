@@ -1,0 +1,320 @@
+package code_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/internal/tools/code"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == code.Command {
+		os.Exit(code.Child(os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// rig is an engine with tool_code and some tools to call.
+type rig struct {
+	t      *testing.T
+	engine *engine.Engine
+	facts  tool.Facts
+	state  tool.State
+
+	mu    sync.Mutex
+	calls []string // in the order in which they began
+	meet  sync.WaitGroup
+}
+
+type word struct {
+	Word string `json:"word"`
+}
+
+func (r *rig) note(s string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, s)
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, facts: tool.Facts{Agent: "main", Session: "s", Caller: auth.Principal{ID: "ann", Role: auth.Admin, Human: true}, Origin: tool.FromChat}}
+	reads := tool.Traits{ReadOnly: true}
+	runner := code.NewRunner(code.Self())
+	runner.Tighten(3*time.Second, 64<<20)
+	families, err := code.Family(runner).Build(func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := append(families,
+		tool.New(tool.Definition{Name: "shout", Description: "Writes a word in capitals.", Traits: reads}, func(_ context.Context, _ tool.Call, in word) (map[string]any, error) {
+			r.note("shout " + in.Word)
+			return map[string]any{"loud": strings.ToUpper(in.Word), "n": len(in.Word)}, nil
+		}),
+		tool.New(tool.Definition{Name: "plain", Description: "Says a word.", Traits: reads}, func(_ context.Context, _ tool.Call, in word) (string, error) { return in.Word, nil }),
+		tool.New(tool.Definition{Name: "change", Description: "Changes something."}, func(_ context.Context, _ tool.Call, in word) (string, error) {
+			r.note("change " + in.Word)
+			return "changed", nil
+		}),
+		tool.New(tool.Definition{Name: "meet", Description: "Waits for another call of it.", Traits: reads}, func(context.Context, tool.Call, struct{}) (string, error) {
+			r.meet.Done()
+			r.meet.Wait()
+			return "met", nil
+		}),
+		tool.New(tool.Definition{Name: "fail", Traits: reads}, func(context.Context, tool.Call, struct{}) (string, error) { return "", errors.New("it is broken") }),
+		tool.New(tool.Definition{Name: "large", Traits: reads}, func(context.Context, tool.Call, struct{}) (map[string]any, error) {
+			return map[string]any{"rows": make([]int, 20_000)}, nil
+		}),
+		tool.New(tool.Definition{Name: "direct", Traits: tool.Traits{ReadOnly: true, DirectOnly: true}}, func(context.Context, tool.Call, struct{}) (string, error) { return "direct", nil }),
+		tool.New(tool.Definition{Name: "promises", Traits: reads, Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
+			func(_ context.Context, _ tool.Call, in word) (tool.Result, error) {
+				res := tool.TextResult("x")
+				if in.Word != "" {
+					res.Details = map[string]any{"n": in.Word}
+				} else {
+					res.Details = map[string]any{"n": 1}
+				}
+				return res, nil
+			}),
+		tool.New(tool.Definition{Name: "stuck", Traits: reads}, func(ctx context.Context, _ tool.Call, _ struct{}) (string, error) {
+			r.note("stuck")
+			<-ctx.Done()
+			return "", ctx.Err()
+		}),
+	)
+	reg := tool.NewRegistry()
+	if notes := reg.Add(tool.Owner{Kind: tool.FamilyOwner, ID: "test"}, tools...); len(notes) > 0 {
+		t.Fatal(notes)
+	}
+	p := pool.New(pool.Options{Workers: 4})
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	r.engine = engine.New(engine.Options{Registry: reg, Pool: p})
+	return r
+}
+
+func (r *rig) run(ctx context.Context, script string) tool.Outcome {
+	r.t.Helper()
+	args, err := json.Marshal(map[string]string{"script": script})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.engine.Invoke(ctx, tool.NewScope(r.facts), llm.Target{}, r.state, "tool_code", args)
+}
+
+func text(o tool.Outcome) string { return llm.JoinText(o.Content) }
+
+func TestScriptsSayWhatTheyReturnAndPrint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, c := range []struct{ name, script, want string }{
+		{"a value", `return {a: [1, "x", null]}`, `{"a":[1,"x",null]}`},
+		{"a text as it is", `return "a\nb"`, "a\nb"},
+		{"the last statement without return", "const x = 20;\nx + 22", "42"},
+		{"the last statement is a promise", `(async () => { return 7 })()`, "7"},
+		{"a comment at the end", "return 1 // one", "1"},
+		{"await", `const r = await tools.call("shout", {word: "hi"}); return r.data.loud`, "HI"},
+		{"a forgotten await", `const r = tools.call("shout", {word: "hi"}); return r.data.loud + r.text.length + JSON.stringify(r.data)`, `HI19{"loud":"HI","n":2}`},
+		{"then", `return tools.call("plain", {word: "x"}).then(r => r.text + "!")`, "x!"},
+		{"a result as text", "return `<${await tools.call('plain', {word: 'x'})}> <${tools.call('plain', {word: 'y'})}>`", "<x> <y>"},
+		{"text that is JSON", `return (await tools.call("plain", {word: '{"a":[1]}'})).data.a[0]`, "1"},
+		{"many in order", `const all = await Promise.all(["a","b","c"].map(w => tools.call("plain", {word: w}))); return all.map(r => r.text)`, `["a","b","c"]`},
+		{"side by side", `await Promise.all([tools.call("meet"), tools.call("meet", {})]); return "both"`, "both"},
+		{"a failure is caught", `try { await tools.call("fail") } catch (e) { return "caught " + e.message }`, "caught fail: it is broken"},
+		{"a failure is caught without await", `try { tools.call("fail").text } catch (e) { return "caught" }`, "caught"},
+		{"allSettled", `return (await Promise.allSettled([tools.call("fail"), tools.call("plain", {word: "x"})])).map(r => r.status)`, `["rejected","fulfilled"]`},
+		{"wrong arguments", `try { await tools.call("plain", {word: 1, more: 2}) } catch (e) { return e.message.includes("don't fit") }`, "true"},
+		{"a large result is whole", `return (await tools.call("large")).data.rows.length`, "20000"},
+		{"console", `console.log("a", 1, {b: 2}, [3]); console.error("bad"); return "v"`, "v\n\nConsole:\na 1 {\"b\":2} [3]\nbad"},
+		{"only console", `console.log("a")`, "a"},
+		{"nothing", `const x = 1`, "The script returned and printed nothing; return what you want to know."},
+		{"search", `return tools.search("capitals").map(t => t.name)`, `["shout"]`},
+		{"search, awaited", `return (await tools.search("write a word")).length > 0`, "true"},
+		{"describe", `const d = tools.describe("shout"); return [d.name, d.read_only, d.parameters.properties.word.type]`, `["shout",true,"string"]`},
+		{"what keeps out is not found", `return tools.search("").map(t => t.name).filter(n => n == "direct" || n == "tool_code")`, "[]"},
+		{"a kept promise", `return (await tools.call("promises", {word: ""})).data.n`, "1"},
+		{"nothing to reach", `return [typeof require, typeof process, typeof fetch, typeof setTimeout, typeof XMLHttpRequest]`, `["undefined","undefined","undefined","undefined","undefined"]`},
+	} {
+		r.meet.Add(2)
+		o := r.run(t.Context(), c.script)
+		if got := text(o); o.Status != tool.OK || got != c.want && !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: %s: %s\nwant %s", c.name, o.Status, got, c.want)
+		}
+		r.meet = sync.WaitGroup{}
+	}
+}
+
+func TestScriptsThatFailSayWhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, c := range []struct{ name, script, want string }{
+		{"a syntax error", "const a = 1;\nconst b = ;\n", "SyntaxError: Unexpected token ; (line 2, column 11)"},
+		{"on the first line", "const = 1", "(line 1, column 7)"},
+		{"a missing name", "const a = 1;\n\n  nothing.at.all", "ReferenceError: nothing is not defined (line 3, column 3)"},
+		{"a missing name after await", "await tools.call('plain', {word: 'x'});\nnothing()", "ReferenceError: nothing is not defined (line 2, column 8)"},
+		{"thrown", "function f() {\n  throw new Error('no')\n}\nf()", "Error: no (line 2, column 9)"},
+		{"thrown text", "throw 'just text'", "Error: just text"},
+		{"a failed call", "const a = 1;\nawait tools.call('fail')", "fail: it is broken (line 2, column 17)"},
+		{"which calls were made", "await tools.call('change', {word: 'x'});\nnothing()", "These calls had been made, and what they did stands: change (ok)."},
+		{"no such tool", "await tools.call('shuot', {})", `there is no tool "shuot"; nearest are shout`},
+		{"what keeps out", "await tools.call('direct')", "direct can't be called from a script; call it directly"},
+		{"what keeps out under another name", "await tools.call('functions.direct')", `there is no tool "functions.direct"`},
+		{"itself", "await tools.call('tool_code', {script: '1'})", "tool_code can't be called from a script"},
+		{"a promise that is not kept", "await tools.call('promises', {word: 'x'})", "promises answered in another form than it promises"},
+		{"waits for nothing", "await new Promise(() => {})", "the script waits for something that never comes"},
+		{"not a name", "tools.call({})", "tools.call takes the name of a tool"},
+		{"a cycle", "const a = {}; a.a = a; return a", "TypeError: Converting circular structure to JSON"},
+		{"endless recursion", "function f() { return f() + 1 }\nf()", "RangeError: functions call each other more than 1000 deep"},
+		{"closes its function", "})(); (() => {", "Error: "},
+	} {
+		o := r.run(t.Context(), c.script)
+		if got := text(o); o.Status != tool.Failed || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s: %s\nwant %s", c.name, o.Status, got, c.want)
+		}
+	}
+	if o := r.run(t.Context(), "tools.call('fail'); return 1"); o.Status != tool.OK || !strings.Contains(text(o), "[A failure that the script did not look at: fail: it is broken") {
+		t.Errorf("an unheard failure: %s: %s", o.Status, text(o))
+	}
+}
+
+// Whatever a script does, it costs its own process and a bounded time.
+func TestScriptsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, c := range []struct{ name, script, want string }{
+		{"a growing text", "let s = 'x';\nfor (;;) s += s", "memory"},
+		{"a long text at once", "return 'x'.repeat(2**30).length", "memory"},
+		{"a longer text at once", "return 'x'.repeat(2**33).length", ""},
+		{"a growing list", "const a = [];\nfor (;;) a.push({n: 'x' + a.length})", ""},
+		{"a long list at once", "return new Array(2**28).fill(1).length", ""},
+		{"bytes at once", "return new Uint8Array(2**31 - 1).length", ""},
+		{"a long number", "return String(2n ** 100000000n).length", ""},
+		{"nested text", "return JSON.parse('['.repeat(5e6) + ']'.repeat(5e6)).length", ""},
+		{"nested source", strings.Repeat("(", 30_000) + strings.Repeat(")", 30_000), "Error"},
+		{"too much returned", "return 'x'.repeat(2e6)", "return less"},
+		{"too many calls", "for (let i = 0; i < 101; i++) tools.search('x')", "at most 100 times"},
+		{"too long arguments", "await tools.call('plain', {word: 'x'.repeat(2e6)})", "the arguments have"},
+	} {
+		begun := time.Now()
+		o := r.run(t.Context(), c.script)
+		if o.Status != tool.Failed || !strings.Contains(text(o), c.want) {
+			t.Errorf("%s: %s: %.300s", c.name, o.Status, text(o))
+		}
+		t.Logf("%s: %s: %.100s", c.name, time.Since(begun).Round(time.Millisecond), text(o))
+	}
+	if o := r.run(t.Context(), "for (let i = 0; i < 20000; i++) console.log('a line of some length')"); o.Status != tool.OK || len(text(o)) > 70_000 || !strings.Contains(text(o), "more lines were printed") {
+		t.Errorf("much printed: %s: %d bytes", o.Status, len(text(o)))
+	}
+}
+
+func TestScriptsThatNeverEndAreStopped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, script := range map[string]string{
+		"a loop":                     "let n = 0;\nfor (;;) n++",
+		"a loop of promises":         "const f = () => Promise.resolve().then(f); await f()",
+		"an expression of the devil": `return /^(a+)+(?=b)$/.test('a'.repeat(40) + '!')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if o := r.run(t.Context(), script); o.Status != tool.Failed || !strings.Contains(text(o), "worked for more than 3s") {
+				t.Errorf("%s: %s", o.Status, text(o))
+			}
+		})
+	}
+	t.Run("stopped from outside", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan tool.Outcome)
+		go func() { done <- r.run(ctx, "await tools.call('stuck'); for (;;);") }()
+		for begun := false; !begun; {
+			r.mu.Lock()
+			begun = slices.Contains(r.calls, "stuck")
+			r.mu.Unlock()
+		}
+		cancel()
+		if o := <-done; o.Status != tool.Cancelled {
+			t.Errorf("%s: %s", o.Status, text(o))
+		}
+	})
+}
+
+func TestCallsOfScriptsAreHeldToTheRules(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.state.Plan = true
+	if o := r.run(t.Context(), "await tools.call('change', {word: 'x'})"); o.Status != tool.Failed || !strings.Contains(text(o), "Plan mode is on") {
+		t.Errorf("in plan mode: %s: %s", o.Status, text(o))
+	}
+	if o := r.run(t.Context(), "return (await tools.call('plain', {word: 'x'})).text"); o.Status != tool.OK {
+		t.Errorf("reading in plan mode: %s: %s", o.Status, text(o))
+	}
+	r.state.Plan = false
+	r.facts.Cap = tool.Only("tool_code", "plain")
+	if o := r.run(t.Context(), "return [tools.search('').map(t => t.name), await tools.call('shout', {word: 'x'})]"); o.Status != tool.Failed || !strings.Contains(text(o), `there is no tool "shout"`) {
+		t.Errorf("outside the cap: %s: %s", o.Status, text(o))
+	}
+}
+
+// Calls that change something run alone and in their order, though a script
+// asks for all at once.
+func TestChangesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	script := `await Promise.all([..."abcdefgh"].flatMap((w, i) => [tools.call(i % 2 ? "change" : "shout", {word: w}), tools.call("change", {word: w + w})]))`
+	if o := r.run(t.Context(), script+"; return 'done'"); o.Status != tool.OK {
+		t.Fatal(text(o))
+	}
+	var changes []string
+	for _, c := range r.calls {
+		if w, ok := strings.CutPrefix(c, "change "); ok {
+			changes = append(changes, w)
+		}
+	}
+	if want := []string{"aa", "b", "bb", "cc", "d", "dd", "ee", "f", "ff", "gg", "h", "hh"}; !slices.Equal(changes, want) {
+		t.Errorf("changed in the order %v", changes)
+	}
+}
+
+func TestDetailsTellTheCalls(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.run(t.Context(), "await tools.call('plain', {word: 'x'}); try { await tools.call('fail') } catch {}; return 5")
+	var d struct {
+		Calls []struct{ Tool, Status string }
+		Value int
+	}
+	if err := json.Unmarshal(o.Details, &d); err != nil || fmt.Sprint(d) != "{[{plain ok} {fail error}] 5}" {
+		t.Errorf("details %s, %v", o.Details, err)
+	}
+}
+
+func TestWithoutAProgramNothingRuns(t *testing.T) {
+	t.Parallel()
+	tools, err := code.Family(nil).Build(func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tools[0].Execute(t.Context(), tool.Call{Args: json.RawMessage(`{"script":"1"}`)}); err == nil || !strings.Contains(err.Error(), "can't run scripts") {
+		t.Errorf("the error is %v", err)
+	}
+}

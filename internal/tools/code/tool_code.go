@@ -1,0 +1,338 @@
+package code
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/guard/process"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+//go:embed tool_code.md
+var toolCodeDoc string
+
+const (
+	ownName   = "tool_code"
+	maxScript = 64 << 10 // bytes
+	maxLine   = 8 << 20  // bytes of a line between the processes
+	maxTime   = 30 * time.Minute
+	// deadline is how much longer than it may work a process may be silent
+	// before it is taken for dead.
+	deadline = 5 * time.Second
+	parallel = 8 // calls of one script at once
+)
+
+type scriptIn struct {
+	Script string `json:"script" jsonschema:"JavaScript; may await and return"`
+}
+
+// callDetails tell of a call that a script made.
+type callDetails struct {
+	Tool   string      `json:"tool"`
+	Status tool.Status `json:"status"`
+	Cached bool        `json:"cached,omitempty"`
+	Ms     int64       `json:"ms"`
+}
+
+type scriptDetails struct {
+	Calls   []callDetails   `json:"calls,omitempty"`
+	Value   json.RawMessage `json:"value,omitempty"` // unless it is large
+	Console int             `json:"console,omitempty"`
+	Error   string          `json:"error,omitempty"`
+}
+
+const maxDetailValue = 4 << 10
+
+func toolCode(r *Runner) tool.Tool {
+	t := tool.New(tool.Definition{
+		Name: ownName, Description: toolCodeDoc,
+		// It changes nothing itself; what its calls change, they are held to.
+		Traits: tool.Traits{
+			Category: "code", Tags: []string{"script", "javascript", "program", "loop", "batch", "many", "automate", "combine"},
+			ReadOnly: true, Waits: true, Timeout: maxTime,
+		},
+	}, r.run)
+	// Nobody knows what its calls will touch, so nothing runs beside it.
+	return tool.WithTouches(t, func(tool.Call, scriptIn) []tool.Touch { return []tool.Touch{tool.Everything} })
+}
+
+func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Result, error) {
+	switch {
+	case r.program.Path == "":
+		return tool.Result{}, errors.New("this program can't run scripts: call the tools one by one")
+	case strings.TrimSpace(in.Script) == "":
+		return tool.Result{}, errors.New("the script is empty")
+	case len(in.Script) > maxScript:
+		return tool.Result{}, fmt.Errorf("the script has %d bytes, and may have %d", len(in.Script), maxScript)
+	}
+	done, err := r.turn(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer done()
+	child, err := process.Start(process.Command{Path: r.program.Path, Name: r.program.Name, Args: []string{Command}})
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("run the script: %w", err)
+	}
+	own, cancel := context.WithCancel(ctx)
+	s := &session{ctx: own, child: child, call: call, desk: newDesk(own, call.Host), limits: r.limits, stirred: make(chan struct{}, 1)}
+	e, err := s.serve(in.Script)
+	cancel()
+	s.calls.Wait()
+	if err != nil {
+		if ctx.Err() != nil {
+			return tool.Result{}, ctx.Err()
+		}
+		e = end{Error: err.Error()}
+	}
+	return s.result(e), nil
+}
+
+// session is one script, seen from the gateway.
+type session struct {
+	ctx     context.Context
+	child   *process.Child
+	call    tool.Call
+	desk    *desk
+	limits  limits
+	stirred chan struct{} // gets something when the process said something or a call ended
+
+	calls sync.WaitGroup
+	write sync.Mutex // held while a line is written
+
+	mu      sync.Mutex
+	open    int // calls without a reply
+	asked   int
+	details []callDetails
+}
+
+// serve hands the script in and answers what it asks for until it ends.
+func (s *session) serve(script string) (e end, err error) {
+	watched := make(chan struct{})
+	stop := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watch(stop)
+	}()
+	defer func() {
+		close(stop)
+		<-watched
+		s.child.Kill()
+		if died := s.child.Wait(); err != nil && s.ctx.Err() == nil && died != nil {
+			err = s.death(died)
+		}
+	}()
+	if err := s.say(job{Script: script, Limits: s.limits}); err != nil {
+		return end{}, err
+	}
+	lines := bufio.NewScanner(s.child.Out)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		s.stir()
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return end{}, fmt.Errorf("the script's process speaks nonsense: %w", err)
+		}
+		if r.Op == "end" && r.End != nil {
+			return *r.End, nil
+		}
+		if err := s.serveOne(r); err != nil {
+			return end{}, err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return end{}, fmt.Errorf("the script's process: %w", err)
+	}
+	return end{}, errors.New("the script's process ended early")
+}
+
+// death says why the process of the script ended without saying so.
+func (s *session) death(err error) error {
+	text := err.Error()
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	switch {
+	case says("out of memory", "failed to allocate", "cannot allocate memory", "pthread_create failed", "create new OS thread"):
+		return fmt.Errorf("RangeError: the script asked for far more than %d MB of memory at once", s.limits.Memory>>20)
+	case says("stack overflow", "stack exceeds"):
+		return errors.New("RangeError: the script is nested too deep")
+	case says("signal: killed"):
+		return fmt.Errorf("the script worked for more than %s without an end and was stopped", s.limits.Work)
+	}
+	return fmt.Errorf("the script's process broke: %w", err)
+}
+
+// watch ends the process when the call is stopped, and when it has been silent
+// for longer than a script may work although it waits for nothing.
+func (s *session) watch(stop <-chan struct{}) {
+	most := s.limits.Work + deadline
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-s.ctx.Done():
+			s.child.Kill()
+			return
+		case <-s.stirred:
+			timer.Reset(most)
+		case <-timer.C:
+			s.mu.Lock()
+			waits := s.open > 0
+			s.mu.Unlock()
+			if !waits {
+				s.child.Kill()
+				return
+			}
+			timer.Reset(most)
+		}
+	}
+}
+
+func (s *session) stir() {
+	select {
+	case s.stirred <- struct{}{}:
+	default:
+	}
+}
+
+// serveOne answers a request, calls later.
+func (s *session) serveOne(r request) error {
+	s.mu.Lock()
+	s.asked++
+	over := s.asked > s.limits.Calls
+	s.mu.Unlock()
+	if over {
+		return fmt.Errorf("a script asks and calls at most %d times", s.limits.Calls)
+	}
+	switch r.Op {
+	case "search":
+		return s.reply(r.ID, s.desk.search(r.Name), nil)
+	case "describe":
+		d, err := s.desk.describe(r.Name)
+		return s.reply(r.ID, d, err)
+	case "call":
+		s.mu.Lock()
+		s.open++
+		s.mu.Unlock()
+		run := s.desk.prepare(r.Name, r.Args)
+		s.calls.Go(func() {
+			begun := time.Now()
+			out, err := run()
+			s.mu.Lock()
+			s.details = append(s.details, callDetails{Tool: out.Tool, Status: out.Status, Cached: out.Cached, Ms: time.Since(begun).Milliseconds()})
+			s.mu.Unlock()
+			v, err := s.desk.value(out, err)
+			// The process may have ended meanwhile; then its end says why.
+			_ = s.reply(r.ID, v, err)
+			s.mu.Lock()
+			s.open--
+			s.mu.Unlock()
+			s.stir()
+		})
+		return nil
+	}
+	return fmt.Errorf("the script's process asks for %q, which is nothing", r.Op)
+}
+
+func (s *session) reply(id int, value any, err error) error {
+	r := reply{ID: id}
+	if err != nil {
+		r.Error = err.Error()
+		return s.say(r)
+	}
+	raw, err := json.Marshal(value)
+	switch {
+	case err != nil:
+		r.Error = err.Error()
+	case len(raw) > maxLine:
+		r.Error = fmt.Sprintf("the result has %d bytes, more than a script can take: ask for less", len(raw))
+	default:
+		r.Value = raw
+	}
+	return s.say(r)
+}
+
+// say writes a line to the process.
+func (s *session) say(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	_, err = s.child.In.Write(append(line, '\n'))
+	return err
+}
+
+// result is what the model gets of a script.
+func (s *session) result(e end) tool.Result {
+	d := scriptDetails{Calls: s.details, Console: len(e.Console), Error: e.Error}
+	if len(e.Value) <= maxDetailValue {
+		d.Value = e.Value
+	}
+	var b strings.Builder
+	switch {
+	case e.Error != "":
+		fmt.Fprintf(&b, "Error: %s\n", e.Error)
+		b.WriteString(s.done())
+	case len(e.Value) == 0 && len(e.Console) == 0:
+		b.WriteString("The script returned and printed nothing; return what you want to know.\n")
+	case len(e.Value) > 0:
+		b.WriteString(plain(e.Value))
+		b.WriteByte('\n')
+	}
+	if len(e.Console) > 0 {
+		if b.Len() > 0 {
+			b.WriteString("\nConsole:\n")
+		}
+		for _, line := range e.Console {
+			b.WriteString(line)
+			b.WriteByte('\n')
+		}
+	}
+	if e.Dropped > 0 {
+		fmt.Fprintf(&b, "[%d more lines were printed than fit in %d KB]\n", e.Dropped, s.limits.Console>>10)
+	}
+	for _, told := range e.Unheard {
+		fmt.Fprintf(&b, "[A failure that the script did not look at: %s]\n", told)
+	}
+	return tool.Result{Content: []llm.Part{llm.Text(strings.TrimSuffix(b.String(), "\n"))}, Details: d, IsError: e.Error != ""}
+}
+
+// done says what calls a script had made when it failed: they stand.
+func (s *session) done() string {
+	if len(s.details) == 0 {
+		return "No tool was called.\n"
+	}
+	const most = 20
+	var names []string
+	for i, c := range s.details {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(s.details)-most))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", c.Tool, c.Status))
+	}
+	return "These calls had been made, and what they did stands: " + strings.Join(names, ", ") + ".\n"
+}
+
+// plain is a value as the model reads it: a text as it is.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
