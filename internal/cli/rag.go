@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goclaw/goclaw/internal/engine/selection"
+	"github.com/goclaw/goclaw/internal/gateway"
 )
 
 func (a *app) ragCommand() *cobra.Command {
@@ -23,6 +24,7 @@ func (a *app) ragCommand() *cobra.Command {
 type ragFlags struct {
 	catalog, queries string
 	topK             int
+	semantic         bool
 	traces           bool
 	limit            int
 	missed           bool
@@ -47,7 +49,7 @@ func (a *app) ragEval() *cobra.Command {
 			if f.traces {
 				v, err = a.evalTraces(cmd, f)
 			} else {
-				v, err = evalFiles(cmd.Context(), f)
+				v, err = a.evalFiles(cmd.Context(), f)
 			}
 			if err != nil {
 				return err
@@ -58,6 +60,7 @@ func (a *app) ragEval() *cobra.Command {
 	cmd.Flags().StringVar(&f.catalog, "catalog", "", "file of the tools")
 	cmd.Flags().StringVar(&f.queries, "queries", "", "file of the requests")
 	cmd.Flags().IntVar(&f.topK, "top-k", 12, "how many tools a request is offered; of --from-traces, tools.rag.top_k")
+	cmd.Flags().BoolVar(&f.semantic, "semantic", false, "look by meaning as well, as tools.rag of the agent says, whether or not it is on there")
 	cmd.Flags().BoolVar(&f.traces, "from-traces", false, "take tools and requests from what the agent did")
 	cmd.Flags().IntVar(&f.limit, "limit", 500, "of --from-traces, at most so many requests, the latest")
 	cmd.Flags().BoolVar(&f.missed, "missed", false, "list the requests that were not offered a tool that they need")
@@ -69,8 +72,8 @@ func (f *ragFlags) check(cmd *cobra.Command) error {
 	switch given := cmd.Flags().Changed; {
 	case f.traces && (f.catalog != "" || f.queries != ""):
 		return usage("--from-traces takes tools and requests from the agent: leave --catalog and --queries away")
-	case f.traces && given("top-k"):
-		return usage("with --from-traces the agent's settings decide: change tools.rag, and leave --top-k away")
+	case f.traces && (given("top-k") || given("semantic")):
+		return usage("with --from-traces the agent's settings decide: change tools.rag, and leave --top-k and --semantic away")
 	case !f.traces && (f.catalog == "" || f.queries == ""):
 		return usage("give --catalog and --queries, or --from-traces; see %s --help", cmd.CommandPath())
 	case f.topK < 1:
@@ -97,7 +100,7 @@ type shownEval struct {
 	All    bool     `json:"all,omitempty"` // no selection runs
 }
 
-func evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
+func (a *app) evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
 	raw, err := os.ReadFile(f.catalog)
 	if err != nil {
 		return shownEval{}, err
@@ -113,12 +116,26 @@ func evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
 	if err != nil {
 		return shownEval{}, err
 	}
-	v := shownEval{Tools: len(docs), TopK: f.topK}
-	m, err := selection.NewMeter(ctx, docs, f.topK, nil)
-	if err != nil {
-		return v, err
+	v := shownEval{Tools: len(docs), TopK: f.topK, Semantic: f.semantic}
+	measure := func(semantic *selection.Semantic) error {
+		m, err := selection.NewMeter(ctx, docs, f.topK, semantic)
+		if err != nil {
+			return err
+		}
+		v.Report, err = selection.Measure(ctx, queries, m.Rank)
+		return err
 	}
-	v.Report, err = selection.Measure(ctx, queries, m.Rank)
+	if f.semantic {
+		err = a.with(ctx, func(g *gateway.Gateway) error {
+			semantic, err := g.Semantic(a.agent)
+			if err != nil {
+				return err
+			}
+			return measure(semantic)
+		})
+	} else {
+		err = measure(nil)
+	}
 	return v, err
 }
 

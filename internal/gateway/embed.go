@@ -19,14 +19,28 @@ const enterWithin = 2 * time.Second
 // semantic is the channel by which an agent finds tools by what they mean; nil
 // when it is off.
 func (g *Gateway) semantic(c config.Agent, m *agentModels) *selection.Semantic {
-	rag := c.Tools.RAG
-	if !rag.Enabled || !rag.Semantic {
+	if rag := c.Tools.RAG; !rag.Enabled || !rag.Semantic {
 		return nil
 	}
+	return g.newSemantic(c, m)
+}
+
+func (g *Gateway) newSemantic(c config.Agent, m *agentModels) *selection.Semantic {
 	return selection.NewSemantic(selection.SemanticOptions{
-		TopK: rag.SemanticTopK, MinSimilarity: rag.SemanticMinSimilarity,
+		TopK: c.Tools.RAG.SemanticTopK, MinSimilarity: c.Tools.RAG.SemanticMinSimilarity,
 		Open: func(ctx context.Context) (selection.Embedder, error) { return g.embedder(ctx, c, m) },
 	})
+}
+
+// Semantic is the channel that an agent has, or would have if it were on, for
+// those who measure it. It shares nothing with the agent's own but what is kept
+// of embeddings.
+func (g *Gateway) Semantic(agentID string) (*selection.Semantic, error) {
+	a, err := g.Agent(agentID)
+	if err != nil {
+		return nil, err
+	}
+	return g.newSemantic(a.Config, a.models), nil
 }
 
 // Embedder is what embeds the tools of an agent and what is said to it, whether
