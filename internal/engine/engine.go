@@ -138,12 +138,12 @@ func (e *Engine) Execute(ctx context.Context, sf tool.Surface, calls []llm.ToolC
 
 // Invoke runs one call that no model asked for, through every step. It is held
 // against all that is permitted, before selection. A zero target means that no
-// model is involved.
-func (e *Engine) Invoke(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string, args json.RawMessage) tool.Outcome {
+// model is involved. emit is as in [Engine.Execute].
+func (e *Engine) Invoke(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string, args json.RawMessage, emit func(tool.Event)) tool.Outcome {
 	dec := e.decider.Decide(e.registry.Catalog(), s, t)
 	sf := tool.Surface{Scope: s, Target: t, State: st, Permitted: dec.Permitted, Removed: dec.Removed}
 	call := llm.ToolCall{ID: "invoke", Name: name, Arguments: string(args)}
-	b := newBatch(e, &sf, sf.Permitted, []llm.ToolCall{call}, nil)
+	b := newBatch(e, &sf, sf.Permitted, []llm.ToolCall{call}, emit)
 	b.run(ctx)
 	return b.outcomes[0]
 }

@@ -209,7 +209,7 @@ func TestInvoke(t *testing.T) {
 	b := set(t, []tool.Tool{undo, writing("denied", func(context.Context, tool.Call, none) (string, error) { return "ran", nil })},
 		func(o *engine.Options) { o.Policies = deny("denied") })
 	invoke := func(name, args string) tool.Outcome {
-		return b.Invoke(t.Context(), tool.NewScope(b.scope), llm.Target{}, b.state, name, json.RawMessage(args))
+		return b.Invoke(t.Context(), tool.NewScope(b.scope), llm.Target{}, b.state, name, json.RawMessage(args), nil)
 	}
 	if o := invoke("undo_it", `{"path":"a"}`); o.Status != tool.OK || text(o) != "undid a" {
 		t.Errorf("got %s: %s", o.Status, text(o))

@@ -10,9 +10,9 @@ var ActedOn = []string{
 	"agents.list[].tools.profile", "agents.list[].tools.allow", "agents.list[].tools.also_allow", "agents.list[].tools.deny",
 	"agents.list[].tools.by_provider", "agents.list[].tools.by_sender", "agents.list[].tools.subagents", "agents.list[].tools.sandbox", "agents.list[].skills",
 	"agents.list[].tools.max_tool_iterations", "agents.list[].tools.max_result_chars", "agents.list[].tools.max_step_chars",
-	"agents.list[].budget", "agents.list[].tools.timeout", "agents.list[].tools.loop_guard", "agents.list[].memory.context_budget_chars",
+	"agents.list[].budget", "agents.list[].tools.timeout", "agents.list[].tools.approval_timeout", "agents.list[].tools.loop_guard", "agents.list[].memory.context_budget_chars",
 	"tools.profile", "tools.allow", "tools.also_allow", "tools.deny", "tools.by_provider", "tools.by_sender", "tools.subagents", "tools.sandbox",
-	"tools.max_tool_iterations", "tools.max_result_chars", "tools.max_step_chars", "tools.pool", "tools.timeout", "tools.loop_guard",
+	"tools.max_tool_iterations", "tools.max_result_chars", "tools.max_step_chars", "tools.pool", "tools.timeout", "tools.loop_guard", "tools.approval_timeout",
 	"memory.context_budget_chars", "cache.enabled", "cache.llm_cache", "cache.tools", "outputs", "sessions.while_busy", "budget",
 	"gateway.listen", "gateway.public_url", "gateway.cors", "telemetry.metrics", "log.level", "log.format",
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/prompt"
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/spill"
@@ -122,7 +123,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	a.Engine = engine.New(engine.Options{
 		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls, Cache: g.results,
 		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
-		Hooks: g.Hooks, Approve: g.Approvals.Ask, Clean: g.clean,
+		Hooks: g.Hooks, Approve: g.approve(c.Tools.ApprovalTimeout), Clean: g.clean,
 	})
 	a.Prompts = prompt.New(prompt.Options{
 		Files: func() (fs.FS, error) {
@@ -154,6 +155,14 @@ func (g *Gateway) clean(s tool.Scope, name string) (string, error) {
 		return "", err
 	}
 	return ws.Clean(name)
+}
+
+// approve has people asked, who have so long to answer.
+func (g *Gateway) approve(within time.Duration) engine.Approve {
+	return func(ctx context.Context, r approval.Request, asked func(tool.Approval)) tool.Approval {
+		r.Timeout = within
+		return g.Approvals.Ask(ctx, r, asked)
+	}
 }
 
 // runtimeList is a list whose absence sets no limit and whose emptiness allows

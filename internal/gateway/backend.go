@@ -131,6 +131,12 @@ func listed(e *tool.Entry) api.Tool {
 // when the session is another person's and the caller has no privileges, and
 // [run.ErrClosed] when the gateway stops.
 func (g *Gateway) Invoke(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error) {
+	return g.InvokeTold(ctx, req, name, args, nil)
+}
+
+// InvokeTold is [Gateway.Invoke] that tells what happens to the call, on the
+// caller's goroutine.
+func (g *Gateway) InvokeTold(ctx context.Context, req run.Request, name string, args []byte, emit func(tool.Event)) (tool.Outcome, error) {
 	if g.stopping.Load() {
 		return tool.Outcome{}, run.ErrClosed
 	}
@@ -155,7 +161,7 @@ func (g *Gateway) Invoke(ctx context.Context, req run.Request, name string, args
 	if req.Model != "" {
 		target = look.Target
 	}
-	o := look.Agent.Engine.Invoke(ctx, look.Scope, target, look.State, name, args)
+	o := look.Agent.Engine.Invoke(ctx, look.Scope, target, look.State, name, args, emit)
 	if m := g.metrics.Load(); m != nil {
 		m.Call(o)
 	}

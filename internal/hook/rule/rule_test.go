@@ -183,12 +183,40 @@ func TestDecide(t *testing.T) {
 		t.Errorf("%+v", v.Block)
 	}
 	v, _ = decide(t.Context(), Rule{Name: "guard", Action: Approve, Message: "Money moves here."}, Options{}, "")
-	if v.Block != nil || v.Ask == nil || !v.Ask.Admins || v.Ask.Reason != "The rule guard wants a person to allow db_write: Money moves here." {
+	if v.Block != nil || v.Ask == nil || v.Ask.Admins || v.Ask.Reason != "The rule guard wants a person to allow db_write: Money moves here." {
 		t.Errorf("%+v", v.Ask)
 	}
 	v, s = decide(t.Context(), Rule{Name: "guard", Action: Block, Match: "args.x == 1"}, Options{}, `{"x":2}`)
 	if v.Block != nil || s.Report()[0].Matched != 0 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A rule that an admin's call would pass guards what others do: only an admin
+// answers. One that would have an admin asked as well is answered by whoever
+// makes the call.
+func TestWhoAnswers(t *testing.T) {
+	t.Parallel()
+	for match, admins := range map[string]bool{
+		"":                                     false,
+		`args.n > 1`:                           false,
+		`caller.role == "user" || true`:        false,
+		`caller.id != "eve"`:                   false,
+		`caller.human`:                         false,
+		`caller.role != "admin"`:               true,
+		`caller.role == "user"`:                true,
+		`caller.id == "anna"`:                  true,
+		`!(caller.role in ["admin"])`:          true,
+		`args.missing == 1`:                    true, // nobody knows what it is for
+		`caller.role == "user" || args.y == 1`: true,
+	} {
+		v, s := decide(t.Context(), Rule{Name: "guard", Action: Approve, Match: match}, Options{}, `{"n":2}`)
+		if v.Block != nil || v.Ask == nil || v.Ask.Admins != admins {
+			t.Errorf("%q has %+v asked, want only admins: %v", match, v.Ask, admins)
+		}
+		if r := s.Try(t.Context(), callOf(`{"n":2}`), nil); r[0].Admins != admins {
+			t.Errorf("%q is read as %+v", match, r[0])
+		}
 	}
 }
 

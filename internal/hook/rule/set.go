@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -117,6 +118,11 @@ type Reading struct {
 	// Unsure says that the condition could not be evaluated, so that doubt
 	// decided: a match for what blocks or asks, none for what only tells.
 	Unsure bool
+	// Admins says, of a match that has a person asked, that only an admin may
+	// answer: the rule would let the same call of an admin through, so it guards
+	// what others do. A rule that would ask an admin, too, is answered by the
+	// person for whom the call is made.
+	Admins bool
 }
 
 // Try reads the rules for a call, in the order in which they are consulted: all
@@ -148,8 +154,8 @@ func (r *compiled) read(ctx context.Context, c *hook.Call, o *tool.Outcome) Read
 		out.Matches, out.Why = true, "it has no condition"
 		return out
 	}
+	var vars map[string]any
 	if err == nil {
-		var vars map[string]any
 		if vars, err = facts(c, o); err == nil {
 			out.Matches, err = cond.holds(ctx, vars)
 		}
@@ -166,7 +172,18 @@ func (r *compiled) read(ctx context.Context, c *hook.Call, o *tool.Outcome) Read
 	default:
 		out.Why = "its condition does not hold"
 	}
+	if out.Matches && r.Action == Approve {
+		out.Admins = out.Unsure || sparesAdmins(ctx, cond, vars)
+	}
 	return out
+}
+
+// sparesAdmins reports whether a condition would not hold for the same call of
+// an admin. What can't be told counts as that it would not.
+func sparesAdmins(ctx context.Context, cond *condition, vars map[string]any) bool {
+	vars["caller"] = map[string]any{"id": auth.FirstAdmin, "role": string(auth.Admin), "human": true}
+	holds, err := cond.holds(ctx, vars)
+	return err != nil || !holds
 }
 
 // decide implements hook.Before's Decide.
@@ -184,7 +201,7 @@ func (r *compiled) decide(ctx context.Context, c *hook.Call) (hook.Verdict, erro
 	case Webhook:
 		return r.askWebhook(limit, c)
 	case Approve:
-		return hook.Verdict{Ask: &hook.Ask{Reason: r.reason("wants a person to allow "+c.Tool, reading), Admins: true}}, nil
+		return hook.Verdict{Ask: &hook.Ask{Reason: r.reason("wants a person to allow "+c.Tool, reading), Admins: reading.Admins}}, nil
 	}
 	return r.block(r.reason("blocks "+c.Tool, reading)), nil
 }
