@@ -193,8 +193,8 @@ type RequestFacts struct {
 	Target   llm.Target `json:"target"`
 	Sections []Section  `json:"sections,omitempty"`
 	Tools    []string   `json:"tools,omitempty"`
-	// Picks tells why each of Tools is there, in the same order. Later requests
-	// of a turn that show the same tools have none.
+	// Picks tells why each of Tools is there, in the same order; with a later
+	// request of a turn, why those are that joined since.
 	Picks []tool.Pick `json:"picks,omitempty"`
 	// Notices tell what happened when the tools were picked.
 	Notices  []string `json:"notices,omitempty"`

@@ -266,6 +266,7 @@ var goclaw = policy{
 		"internal/gateway/api.routes": "the interface as one table, to be read from top to bottom",
 		"internal/provider":           "what asks models, and the tables of providers, models and what vendors take, which their packages read",
 		"plugin":                      "what plugins are given, flat in one place, since none of them may import an inner package",
+		"internal/engine/selection":   "the pick, the index, the semantic channel and the measuring: they share what a hit is, and each is of no use alone",
 		"internal/tool":               "a vocabulary: the contract that every tool and every part of the engine speaks",
 	},
 }

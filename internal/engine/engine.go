@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,11 +109,14 @@ func (e *Engine) Diagnose() []surface.Diagnosis { return e.decider.Diagnose(e.re
 // [*NoToolsError].
 func (e *Engine) Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (tool.Surface, error) {
 	sf, lists := e.surface(ctx, s, t, st, ask)
-	if len(sf.Offered) == 0 && len(lists) > 0 {
+	if len(sf.Offered) == 0 && len(lists) > 0 && !slices.ContainsFunc(sf.Permitted, shown) {
 		return sf, &NoToolsError{Lists: lists, Removed: sf.Removed}
 	}
 	return sf, nil
 }
+
+// shown reports whether a permitted tool may be shown to a model at all.
+func shown(e *tool.Entry) bool { return selection.Hidden(e) == "" }
 
 // surface decides and picks, and tells which explicit lists were in force.
 func (e *Engine) surface(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (sf tool.Surface, lists []string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -19,7 +20,8 @@ func plan(_ context.Context, inv *invocation) bool {
 	})
 }
 
-// planned reports whether plan mode keeps a tool from being called.
+// planned reports whether plan mode keeps a tool from being called. What turns
+// it on changes nothing then.
 func planned(st tool.State, e *tool.Entry) bool {
-	return st.Plan && !e.Def.ReadOnly && !e.Def.Internal
+	return st.Plan && !e.Def.ReadOnly && !e.Def.Internal && e.Def.Name != selection.EnterPlanMode
 }

@@ -66,7 +66,7 @@ func TestTurnsThatWentWrongBreakNoPrefix(t *testing.T) {
 		fakellm.Text("all"),
 	} {
 		r.model.Add(fakellm.Answer{Text: "I count.", Calls: []fakellm.Call{call}}, a)
-		going := r.start(admin("s", fmt.Sprint("message ", i)))
+		going := r.start(admin("s", "go on"))
 		if a.Hang != "" {
 			if err := r.model.Wait(t.Context(), 2*i+2); err != nil {
 				t.Fatal(err)
@@ -132,7 +132,8 @@ func TestAFirstHelloStaysSmall(t *testing.T) {
 	if size > limit || len(r.model.Requests()[0].Body) > limit {
 		t.Errorf("system prompt and tools take %d bytes, the whole request %d; the limit is %d", size, len(r.model.Requests()[0].Body), limit)
 	}
-	if len(body.Tools) < 14 {
+	// The internal ones, search_tools and what most agents use.
+	if len(body.Tools) < 12 {
 		t.Errorf("only %d tools are offered", len(body.Tools))
 	}
 }

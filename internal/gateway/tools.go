@@ -8,6 +8,8 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/engine/surface"
 	"github.com/goclaw/goclaw/internal/extend/host"
@@ -20,9 +22,11 @@ import (
 
 // register makes a registry with all that is compiled in. What the tools are
 // given is used only when they run.
-func register(limits spill.Options, d builtin.Deps, sessions session.Store, blobs *blob.Keeper, plugins *host.Host) (*tool.Registry, error) {
+func register(limits spill.Options, picks *selection.Selector, d builtin.Deps, sessions session.Store, blobs *blob.Keeper, plugins *host.Host) (*tool.Registry, error) {
 	r := tool.NewRegistry()
 	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "spill"}, spill.Tools(blobs, limits)...)
+	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "selection"}, picks.Tools(r.Catalog)...)
+	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "engine"}, engine.Tools()...)
 	r.Add(tool.Owner{Kind: tool.CoreOwner, ID: "session"}, session.Tools(sessions)...)
 	d.Refs, d.Now = spill.Refs(blobs), time.Now
 	if err := builtin.Register(r, d); err != nil {
@@ -38,7 +42,7 @@ func compiledIn(plugins []plugin.Plugin) (*tool.Registry, error) {
 	if err := h.Load(plugins...); err != nil {
 		return nil, err
 	}
-	return register(spill.Options{}, builtin.Deps{Workspaces: workspace.NewSet()}, nil, nil, h)
+	return register(spill.Options{}, selection.New(selection.Options{}), builtin.Deps{Workspaces: workspace.NewSet()}, nil, nil, h)
 }
 
 // DiagnosePolicies tells of entries in the policies of c that select nothing:

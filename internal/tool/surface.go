@@ -34,13 +34,15 @@ const (
 	ForPinned     Why = "pinned"     // it is always there where it works, as search_tools is
 	ForClient     Why = "client"     // the API client brought it
 	ForPrior      Why = "prior"      // one of those the agent uses most
+	ForEveryday   Why = "everyday"   // one that most agents use, as long as this one has used few
 	ForContinuity Why = "continuity" // the turn before used it
 	ForMessage    Why = "message"    // the message speaks of it
 	ForMeaning    Why = "meaning"    // the message means something like it
-	ForRest       Why = "rest"       // so few are left that all are shown
+	ForFew        Why = "few"        // it was installed on purpose, and there is little of that
 	ForSearch     Why = "search"     // search_tools found it in this turn
 	ForKept       Why = "kept"       // the session's list has it, nothing else
 	ForAll        Why = "all"        // no selection runs
+	ForDeclared   Why = "declared"   // the step or profile declares it; no selection runs
 )
 
 // Pick says why one tool is offered.
@@ -65,8 +67,9 @@ type Surface struct {
 	// Removed has one entry for each tool that is not permitted: the first
 	// layer that removed it.
 	Removed []Removal
-	// Picks has one entry for each offered tool, in the same order. It is nil
-	// when the list of an earlier request of the turn stands as it was.
+	// Picks says why tools are offered: all of them, in the same order, when
+	// they were picked for this request, else those that joined the list of an
+	// earlier request of the turn.
 	Picks []Pick
 	// Notices are for the trace: that the session's list began anew, what could
 	// not be asked.

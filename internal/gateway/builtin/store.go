@@ -14,6 +14,7 @@ import (
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/provider"
 	"github.com/goclaw/goclaw/internal/store/sqlite"
 )
@@ -24,6 +25,7 @@ type Store struct {
 	Users     auth.Users
 	Blobs     blob.Store
 	Calls     engine.Calls
+	Usage     selection.Usage
 	Inbox     run.Inbox
 	Answers   provider.Answers
 	Vectors   provider.Vectors
@@ -62,7 +64,7 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open the state database: %w", err), db.Close())
 	}
 	return &Store{
-		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Vectors: db.Embeddings(), Ledger: db.Ledger(), Approvals: db.Approvals(),
+		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Usage: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Vectors: db.Embeddings(), Ledger: db.Ledger(), Approvals: db.Approvals(),
 		db: db, path: o.Path, file: file,
 	}, nil
 }

@@ -15,7 +15,8 @@ import (
 const hangLimit = 2 * time.Second
 
 func tools(sources []Datasource) []tool.Tool {
-	harmless := tool.Traits{Category: "test", ReadOnly: true}
+	// Core, so that a script may call them whatever its message is about.
+	harmless := tool.Traits{Category: "test", ReadOnly: true, Core: true}
 	repeated, hanging := harmless, harmless
 	repeated.Repeats, hanging.Timeout = true, hangLimit
 	return append(data(sources),

@@ -1,0 +1,189 @@
+package selection
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+const (
+	// maxUnpicked is how many tools of a session's list may go on standing in it
+	// though its present turn doesn't pick them.
+	maxUnpicked = 8
+	// maxIdle is after how long without a word a session's list is not worth
+	// keeping: no provider has the prompt cached any more.
+	maxIdle = time.Hour
+)
+
+// ownList reports whether a run has a list of its own and leaves the session's
+// as it is: what comes by itself should not decide what a person's next turn
+// sends.
+func ownList(o tool.Origin) bool { return o == tool.FromCron || o == tool.FromSOP }
+
+// keep puts the selection behind what the session was offered so far, which
+// keeps its places, or lets it be the list when that begins anew.
+func (p *picking) keep() {
+	if ownList(p.Scope.Origin()) {
+		p.State.Own = tool.Names(p.offered)
+		return
+	}
+	p.State.Own = nil
+	kept := p.listed(p.State.Tools)
+	unpicked := 0
+	for _, e := range kept {
+		if _, picked := p.index[e.Def.Name]; !picked {
+			unpicked++
+		}
+	}
+	switch {
+	case len(kept) == 0:
+	case unpicked > maxUnpicked:
+		p.notices = append(p.notices, fmt.Sprintf("the session's list of tools began anew: %d of its %d tools were picked no more", unpicked, len(kept)))
+	case p.Ask.Idle >= maxIdle:
+		p.notices = append(p.notices, fmt.Sprintf("the session's list of tools began anew: the session was quiet for %s", p.Ask.Idle.Round(time.Minute)))
+	default:
+		p.behind(kept)
+	}
+	p.State.Tools = tool.Names(p.offered)
+}
+
+// listed are the entries of a list that may be shown now.
+func (p *picking) listed(names []string) []*tool.Entry {
+	list := make([]*tool.Entry, 0, len(names))
+	for _, name := range names {
+		if e := p.entry(name); e != nil && !slices.Contains(list, e) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// joinShare is how well a message must speak for a tool, as a share of the best
+// one, for that to join a list that is kept. What speaks less for itself is left
+// to search_tools: each tool that joins has the provider read the whole
+// conversation anew.
+const joinShare = 0.5
+
+// joins reports whether what was picked for pick joins a list that is kept. What
+// the agent uses most is a guess for sessions that begin, of which this one
+// knows better by now.
+func (p *picking) joins(pick tool.Pick, best float64) bool {
+	switch pick.Why {
+	case tool.ForPrior, tool.ForEveryday:
+		return pick.Score > 0 && pick.Score >= joinShare*best
+	case tool.ForMessage:
+		return pick.Score >= joinShare*best
+	}
+	return true
+}
+
+// best is the score of what the message speaks of most.
+func (p *picking) best() float64 {
+	best := 0.0
+	for _, pick := range p.picks {
+		if pick.Why != tool.ForMeaning {
+			best = max(best, pick.Score)
+		}
+	}
+	return best
+}
+
+// behind puts the selection behind kept.
+func (p *picking) behind(kept []*tool.Entry) {
+	picked := p.picks
+	picks := make([]tool.Pick, 0, len(kept)+len(picked))
+	for _, e := range kept {
+		if i, ok := p.index[e.Def.Name]; ok {
+			picks = append(picks, picked[i])
+		} else {
+			picks = append(picks, tool.Pick{Tool: e.Def.Name, Why: tool.ForKept})
+		}
+	}
+	offered, best := slices.Clip(kept), p.best()
+	for i, e := range p.offered {
+		if !slices.Contains(kept, e) && p.joins(picked[i], best) {
+			offered, picks = append(offered, e), append(picks, picked[i])
+		}
+	}
+	p.offered, p.picks = offered, picks
+}
+
+// goOn keeps the list that an earlier request of the turn was shown, and adds
+// what that turn has called for since.
+func (p *picking) goOn() {
+	list := &p.State.Tools
+	if ownList(p.Scope.Origin()) {
+		list = &p.State.Own
+	}
+	for _, e := range p.listed(*list) {
+		p.add(e, tool.ForKept)
+	}
+	p.picks = nil // they stand with the first request
+	was := len(p.offered)
+	for _, name := range p.State.Added {
+		if e := p.entry(name); e != nil {
+			p.join(e, tool.ForSearch)
+		}
+	}
+	if p.State.Plan {
+		if e := p.entry(ExitPlanMode); e != nil {
+			p.join(e, tool.ForPinned)
+		}
+	}
+	if len(p.offered) > was || was < len(*list) {
+		*list = tool.Names(p.offered)
+	}
+}
+
+// join adds e behind a list whose picks are told already.
+func (p *picking) join(e *tool.Entry, why tool.Why) {
+	if _, in := p.index[e.Def.Name]; in {
+		return
+	}
+	p.index[e.Def.Name] = len(p.offered)
+	p.offered = append(p.offered, e)
+	p.picks = append(p.picks, tool.Pick{Tool: e.Def.Name, Why: why})
+}
+
+// all is what a request is shown when nothing is picked: the core tools, then
+// the internal ones, then the others, each ordered by name as what is permitted
+// is. Left out is only what no model may call.
+func (p *picking) all() {
+	for rank := range ranks {
+		for _, e := range p.Permitted {
+			if rankOf(e) == rank {
+				p.add(e, p.whyAll(e))
+			}
+		}
+	}
+}
+
+// whyAll is why e is there when nothing is picked.
+func (p *picking) whyAll(e *tool.Entry) tool.Why {
+	declared := p.Scope.Declared()
+	switch {
+	case !declared.Limited():
+		return tool.ForAll
+	case declared.Allows(e.Def.Name):
+		return tool.ForDeclared
+	}
+	return tool.ForInternal
+}
+
+// ranks is the number of groups in which tools are shown.
+const ranks = 3
+
+// rankOf is the group of e; what is hidden is in none.
+func rankOf(e *tool.Entry) int {
+	switch {
+	case Hidden(e) != "":
+		return ranks
+	case e.Def.Core:
+		return 0
+	case e.Def.Internal:
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,15 @@
+package gateway
+
+import (
+	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/engine/selection"
+)
+
+// selectorOf picks for the runs of an agent.
+func (g *Gateway) selectorOf(c config.Agent) *selection.Selector {
+	rag := c.Tools.RAG
+	return selection.New(selection.Options{
+		Enabled: rag.Enabled, TopK: rag.TopK, UsagePrior: rag.UsagePrior, Core: c.Tools.Core,
+		Prior: selection.NewPrior(g.store.Usage, c.ID, g.log, nil),
+	})
+}
