@@ -53,6 +53,7 @@ type confined struct {
 // goclaw is the policy of this repository.
 var goclaw = policy{
 	order: [][]string{
+		{"examples/*/goclaw"}, // builds with the example beside them
 		{"cmd/*", "scripts/**", "examples/**"},
 		{"."}, // goclaw.go
 		{"internal/cli"},
