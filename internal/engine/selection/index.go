@@ -51,15 +51,15 @@ type weights struct {
 
 // standard weights were tuned on one half of the labelled requests in testdata.
 var standard = weights{
-	exact: 16, part: 0.5, topic: 1.2, word: 1, letters: 0.5, corrected: 0.6, weak: 0.3,
-	topicDescription: 0.7, clauses: 0.2,
+	exact: 16, part: 0.25, topic: 1, word: 1, letters: 0.5, corrected: 0.6, weak: 0.4,
+	topicDescription: 0.5, clauses: 0.3,
 	fields: []retrieval.Field{
 		nameField:        {Weight: 1, Norm: 0.3},
 		descriptionField: {Weight: 1, Norm: 0.5},
 		parametersField:  {Weight: 0.5, Norm: 0.5},
 		tagsField:        {Weight: 1},
 	},
-	saturation: 1.2, floor: 0.08, alike: 0.35,
+	saturation: 1.2, floor: 0.05, alike: 0.35,
 }
 
 // Index scores the tools of one catalog. It never changes; make a new one when

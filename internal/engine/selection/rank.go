@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"math"
 	"slices"
 
 	"github.com/goclaw/goclaw/internal/lib/retrieval"
@@ -226,11 +227,12 @@ func (x *Index) matchName(r *ranking, i int) {
 	}
 }
 
-// matchTopics is false when the stem belongs to no topic.
+// matchTopics is false when the stem belongs to no topic. A word of many topics
+// says less for each.
 func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight float64) bool {
 	in := x.known.of[string(stem)]
 	for _, t := range in {
-		r.add(byTopic, t, w, weight, x.topics[t])
+		r.add(byTopic, t, w, weight/math.Sqrt(float64(len(in))), x.topics[t])
 	}
 	return len(in) > 0
 }
