@@ -19,6 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -267,6 +269,39 @@ func (d *Desk) Answer(ctx context.Context, p auth.Principal, id string, answer t
 	}
 	return a, nil
 }
+
+// Find finds the open request that a person means by the beginning of its id
+// among those that f names; an empty one means the only one there is. The error
+// says in words why it isn't plain.
+func (d *Desk) Find(ctx context.Context, p auth.Principal, f Filter, id string) (tool.Approval, error) {
+	f.Status, f.Limit = tool.ApprovalOpen, maxFound
+	list, _, err := d.List(ctx, p, f)
+	if err != nil {
+		return tool.Approval{}, err
+	}
+	var found []tool.Approval
+	for _, a := range list {
+		if strings.HasPrefix(a.ID, id) {
+			found = append(found, a)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0 && id == "":
+		return tool.Approval{}, errors.New("nothing waits for approval here")
+	case len(found) == 0:
+		return tool.Approval{}, fmt.Errorf("nothing that waits for approval here has an id that begins with %s", id)
+	}
+	var names []string
+	for _, a := range slices.Backward(found) {
+		names = append(names, a.ID+" ("+a.Tool+")")
+	}
+	return tool.Approval{}, fmt.Errorf("several calls wait: say which by its id: %s", strings.Join(names, ", "))
+}
+
+// maxFound bounds among how many requests one is found.
+const maxFound = 100
 
 // grant is the standing permission that an answer makes.
 func (d *Desk) grant(p auth.Principal, a tool.Approval) (*Grant, error) {

@@ -26,6 +26,7 @@ const (
 	Model   Kind = "model"   // provider or provider/model
 	File    Kind = "file"    // a path on the person's machine
 	Command Kind = "command" // the name of a slash command
+	Answer  Kind = "answer"  // once, always or no
 )
 
 // Spec describes a command.
@@ -63,6 +64,7 @@ func Common() Set {
 		{Name: "model", Kind: Model, Arg: "[NAME]", Use: "use another model from now on, or say which answers"},
 		{Name: "stop", Use: "stop what is going on"},
 		{Name: "steer", Kind: Text, Arg: "TEXT", Use: "say something to the run that is going, between two of its steps"},
+		{Name: "approve", Kind: Answer, Arg: "[once|always|no] [ID]", Use: "answer a tool call that waits for it: once when nothing is said; always lets the same call through from now on"},
 		{Name: "tools", Kind: Tool, Arg: "[NAME]", Use: "list the tools on offer, or explain one"},
 		{Name: "context", Use: "show what the model is told, by size"},
 		{Name: "usage", Use: "show tokens and cost of this conversation"},
@@ -72,7 +74,7 @@ func Common() Set {
 }
 
 // later are commands of every front end that this version doesn't have yet.
-var later = []string{"compact", "skills", "plan", "approve"}
+var later = []string{"compact", "skills", "plan"}
 
 // Call is what a person wrote: a command, or a message when Name is empty.
 type Call struct {

@@ -90,6 +90,16 @@ func (d *DB) Runs(ctx context.Context, prefix string) ([]Name, error) {
 		WHERE t.run <> '' AND instr(t.run, ':') = 0 AND substr(t.run, 1, length(?)) = ? ORDER BY t.started DESC LIMIT ?`, prefix, prefix, most)
 }
 
+// Approvals are the requests to people that are open, the latest first.
+func (d *DB) Approvals(ctx context.Context) ([]Name, error) {
+	return d.list(ctx, "SELECT name, json_extract(body, '$.tool') || ' for ' || caller FROM approvals WHERE ended IS NULL ORDER BY created DESC LIMIT ?", most)
+}
+
+// Grants are what is always allowed, the latest first.
+func (d *DB) Grants(ctx context.Context) ([]Name, error) {
+	return d.list(ctx, "SELECT name, tool || ' for ' || person FROM grants ORDER BY created DESC LIMIT ?", most)
+}
+
 // list asks for two columns.
 func (d *DB) list(ctx context.Context, query string, args ...any) (list []Name, err error) {
 	defer func() {
