@@ -109,7 +109,7 @@ func TestRank(t *testing.T) {
 		{"ask the movie finder", []string{"Movie Finder"}, "name", []string{"movie"}},
 		{"quality of the air", []string{"AirQualityForecast"}, "name part", []string{"quality", "air"}},
 		{"get mail to Bob", []string{"message"}, "category", []string{"mail"}},
-		{"warm up the bathroom", []string{"thermostat"}, "words", []string{"bathroom"}},
+		{"what about the bathroom", []string{"thermostat"}, "words", []string{"bathroom"}},
 		{"the invoices", []string{"tagged"}, "category", []string{"invoices"}},
 		{"北京天气", []string{"wetter"}, "category", []string{"天气"}},
 		{"parrots", []string{"a_twin", "b_twin"}, "words", []string{"parrots"}},
