@@ -9,20 +9,7 @@ import (
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/lib/nearest"
-	"github.com/goclaw/goclaw/internal/tool"
 )
-
-// Docs is what the scorer knows of entries, in their order.
-func Docs(entries []*tool.Entry) []Doc {
-	list := make([]Doc, len(entries))
-	for i, e := range entries {
-		list[i] = Doc{
-			Name: e.Def.Name, Description: e.Def.Description, Category: e.Def.Category, Tags: e.Def.Tags,
-			Parameters: e.Def.Parameters, Owner: e.Owner.ID,
-		}
-	}
-	return list
-}
 
 // mostFaults bounds how many faults of a file are told.
 const mostFaults = 10

@@ -109,7 +109,7 @@ func (s *Selector) indexOf(c *tool.Catalog) *indexed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now == nil || s.now.catalog != c {
-		list := docs(c.Entries)
+		list := Docs(c.Entries)
 		s.now = &indexed{catalog: c, index: NewIndex(list)}
 		if s.o.Semantic != nil {
 			s.now.means = s.o.Semantic.Of(list)
@@ -118,7 +118,8 @@ func (s *Selector) indexOf(c *tool.Catalog) *indexed {
 	return s.now
 }
 
-func docs(entries []*tool.Entry) []Doc {
+// Docs is what the scorer knows of entries, in their order.
+func Docs(entries []*tool.Entry) []Doc {
 	list := make([]Doc, len(entries))
 	for i, e := range entries {
 		list[i] = Doc{
