@@ -246,7 +246,7 @@ var goclaw = policy{
 		"internal/engine/pool":    "the workers; Close waits for them",
 		"internal/cli/follow":     "reads the events of runs for a screen; end with the context that they were started with, and are waited for",
 		"internal/cli/term":       "reads the terminal; nobody can call that read off, so it ends with the process",
-		"internal/cli":            "Ctrl-C: the function is withdrawn, or has stopped the run, before the command ends; a read of a terminal that it gave up ends with the process",
+		"internal/cli":            "Ctrl-C: the function is withdrawn, or has stopped the run, before the command ends; a read of a terminal that it gave up ends with the process; what hands on the events of a run, or of a call, while its person is asked, ends with it",
 		"internal/gateway/api":    "the timer that asks whether an open request's token still holds, and what brings a stream its events; the request ends them and waits",
 		"internal/tools/code":     "the calls of a script and who watches its process, which its call waits for; and the script itself, whose process ends with it",
 		"internal/provider":       "the timer of a model call's time-outs; it only ends a context and is stopped with the call; questions about a list of models, which who asks waits for",

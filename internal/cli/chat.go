@@ -93,6 +93,7 @@ type chat struct {
 	// going is the run that is going on, nil when none is; steer gives it a
 	// message.
 	going func() *run.Run
+	asker *asker // asks line by line; nil on a screen
 	steer func(text string) error
 }
 
@@ -123,6 +124,7 @@ func (a *app) chat(cmd *cobra.Command, f chatFlags) (err error) {
 	if err := a.inRole(cmd, g, &req.Caller); err != nil {
 		return err
 	}
+	req.CanAsk = true
 	c := &chat{app: a, cmd: cmd, g: g, req: req, commands: chatCommands(), going: func() *run.Run { return nil }}
 	if err := c.begin(ctx, f.last); err != nil {
 		return err
@@ -222,10 +224,11 @@ func (c *chat) goOn() string {
 // command. What fails doesn't end it, but shows in the exit status.
 func (c *chat) lines(ctx context.Context) error {
 	var failed error
-	in := c.lineReader(ctx)
+	in := readLines(c.In)
+	c.asker = &asker{app: c.app, g: c.g, who: c.req.Caller, in: in}
 	for {
 		c.promptLine()
-		line, err := in()
+		line, err := in.line(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
 			c.sayGoOn()
@@ -283,7 +286,7 @@ func (c *chat) line(ctx context.Context, line string) error {
 	if call.Name != "" {
 		return c.do(ctx, call)
 	}
-	_, last, err := c.answer(ctx, c.g, c.message(call.Text))
+	_, last, err := c.answer(ctx, c.g, c.message(call.Text), c.asker)
 	if err != nil {
 		return err
 	}
@@ -297,45 +300,6 @@ func (c *chat) line(ctx context.Context, line string) error {
 		return &exitError{status: exitInterrupted, err: errors.New("stopped")}
 	}
 	return nil
-}
-
-// lineReader returns a function that returns the next line of standard input
-// without its end, io.EOF behind the last one, or the error of ctx when that
-// ends first. One goroutine reads; as [awaited] says, it ends with the
-// process where it can't be called off.
-func (c *chat) lineReader(ctx context.Context) func() (string, error) {
-	type read struct {
-		line string
-		err  error
-	}
-	lines, next := make(chan read), make(chan struct{})
-	go func() {
-		in := bufio.NewReader(c.In)
-		for range next {
-			line, err := readLine(in)
-			select {
-			case lines <- read{line, err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return func() (string, error) {
-		select {
-		case next <- struct{}{}:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-		select {
-		case r := <-lines:
-			return r.line, r.err
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
 }
 
 // readLine reads one line of at most maxMessage bytes.

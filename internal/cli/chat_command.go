@@ -15,6 +15,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/agent/command"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/approval"
 )
 
 // errQuit says that the person wants to leave.
@@ -53,6 +54,8 @@ func (c *chat) do(ctx context.Context, call command.Call) error {
 			return errors.New("nothing is going on that could be steered: write it as a message")
 		}
 		return c.steer(call.Arg)
+	case "approve":
+		return c.approve(ctx, call.Arg)
 	case "tools":
 		return c.tools(ctx, call.Arg)
 	case "context":
@@ -75,6 +78,20 @@ func (c *chat) tell(format string, args ...any) {
 	if !c.json {
 		fmt.Fprintln(c.Out, printable(fmt.Sprintf(format, args...)))
 	}
+}
+
+// approve answers a call of the conversation that waits.
+func (c *chat) approve(ctx context.Context, arg string) error {
+	answer, id, err := command.Approve(arg)
+	if err != nil {
+		return usage("%w", err)
+	}
+	x, err := answerOpen(ctx, c.g, c.req.Caller, approval.Filter{Agent: c.req.Agent, Session: c.req.Session}, answer, id)
+	if err != nil {
+		return err
+	}
+	c.tell("%s", answered(x))
+	return nil
 }
 
 func (c *chat) listAgents() error {
@@ -437,6 +454,8 @@ func (c *chat) values(ctx context.Context, kind command.Kind) (list [][2]string)
 		}
 		slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 		list = append(list, [2]string{"default", "the one that is configured"})
+	case command.Answer:
+		list = append(list, [2]string{"once", "let the call run"}, [2]string{"always", "and the same call from now on"}, [2]string{"no", "don't run it"})
 	case command.Command:
 		for _, s := range c.commands {
 			list = append(list, [2]string{s.Name, s.Use})

@@ -14,10 +14,12 @@ import (
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/command"
 	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/cli/follow"
 	"github.com/goclaw/goclaw/internal/cli/markdown"
 	"github.com/goclaw/goclaw/internal/cli/term"
 	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // console is a chat on a terminal: what has been said scrolls away above, and
@@ -87,7 +89,7 @@ func screenChat(ctx context.Context, c *chat, errs *term.Aside) (err error) {
 	k.screen = term.NewScreen(k.terminal, width, height, reflows(c.env))
 	k.editor = term.NewEditor(k.history)
 	k.editor.Complete = func(before string) term.Completion { return k.completion(ctx, before) }
-	k.view = &transcript{quiet: c.quiet, style: markdown.Options{Width: width, Color: c.env.Get("NO_COLOR") == "", Links: hyperlinks(c.env)}}
+	k.view = &transcript{quiet: c.quiet, admin: c.req.Caller.Role == auth.Admin, style: markdown.Options{Width: width, Color: c.env.Get("NO_COLOR") == "", Links: hyperlinks(c.env)}}
 
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	k.follower = follow.Start(following, c.g.Runner)
@@ -292,6 +294,9 @@ func (k *console) happened(ctx context.Context, h follow.Event) {
 // keys takes keys and reports whether the person leaves.
 func (k *console) keys(ctx context.Context, keys []term.Key) (quit bool) {
 	for _, key := range keys {
+		if k.answers(ctx, key) {
+			continue
+		}
 		event := k.editor.Key(key)
 		if event != term.Interrupt {
 			k.leaving = false
@@ -321,6 +326,40 @@ func (k *console) keys(ctx context.Context, keys []term.Key) (quit bool) {
 		}
 	}
 	return false
+}
+
+// reading is how long a question has stood before a key can be an answer to it:
+// nobody reads faster, and who is just beginning to write must not allow
+// anything by it.
+const reading = 300 * time.Millisecond
+
+// answers takes a key as the answer to the call that waits first, while nothing
+// is written in the line.
+func (k *console) answers(ctx context.Context, key term.Key) bool {
+	if len(k.view.asked) == 0 || key.Code != term.Rune || key.Alt || k.editor.Text() != "" {
+		return false
+	}
+	first := k.view.asked[0]
+	if time.Since(first.since) < reading || first.Admins && !k.view.admin {
+		return false
+	}
+	var answer tool.Answer
+	switch key.Text {
+	case "y", "Y":
+		answer = tool.AllowOnce
+	case "a", "A":
+		answer = tool.AllowAlways
+	case "n", "N":
+		answer = tool.Deny
+	default:
+		return false
+	}
+	if _, err := give(ctx, k.g, k.req.Caller, first.ID, answer); err != nil {
+		k.view.fail(err.Error())
+	}
+	// The run tells of the answer in a moment; a second key must not be one.
+	k.view.asked = k.view.asked[1:]
+	return true
 }
 
 // interrupt is Ctrl-C: it stops what is going on, else empties the line, else

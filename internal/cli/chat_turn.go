@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type transcript struct {
 	style   markdown.Options
 	quiet   bool
+	admin   bool     // the person is one
 	printed []string // to be printed
 	last    part     // what was printed last
 
@@ -32,6 +34,13 @@ type transcript struct {
 	tools   int          // calls that have ended in the run
 	group   int          // calls that have begun in the round
 	ended   int          // … and have ended
+	asked   []openAsk    // calls that wait for the person, in order
+}
+
+// openAsk is a call that waits for the person's answer.
+type openAsk struct {
+	*tool.Approval
+	since time.Time // it was shown
 }
 
 // part is a kind of text; between two kinds, and between two answers, stands a
@@ -191,7 +200,47 @@ func (t *transcript) aside(format string, args ...any) {
 	}
 }
 
+// approval takes in that a call waits for a person, or waits no more. What is
+// asked is printed whole, also with --quiet.
+func (t *transcript) approval(e agent.Event) {
+	a := e.Approval
+	t.asked = slices.DeleteFunc(t.asked, func(o openAsk) bool { return o.ID == a.ID })
+	if a.Status != tool.ApprovalOpen {
+		t.aside("%s", e.Text)
+		return
+	}
+	t.settle()
+	lines := question(*a)
+	for i, line := range lines {
+		if i == 0 {
+			lines[i] = t.colored(yellow, "? "+line)
+		} else {
+			lines[i] = "  " + line
+		}
+	}
+	t.print(side, lines...)
+	t.asked = append(t.asked, openAsk{a, time.Now()})
+}
+
+// askRow says how to answer what waits first.
+func (t *transcript) askRow(width int, now time.Time) string {
+	a := t.asked[0]
+	how := "y allows it once · a always, this very call · n doesn't"
+	if a.Admins && !t.admin {
+		how = "an admin has to answer"
+	}
+	row := "? " + a.Tool + ": " + how + " · " + seconds(a.Expires.Sub(now)) + " left"
+	if n := len(t.asked) - 1; n > 0 {
+		row += fmt.Sprintf(" · %d more", n)
+	}
+	return t.colored(yellow, term.Clip(printable(row), width))
+}
+
 func (t *transcript) notice(e agent.Event) {
+	if e.Approval != nil {
+		t.approval(e)
+		return
+	}
 	if e.Kind == "queued" {
 		t.waiting = e.Text
 		if strings.Contains(e.Text, "another process") {
@@ -347,7 +396,7 @@ func (t *transcript) end(e agent.Event) {
 	for _, c := range t.calls { // their ends were never told
 		t.aside("%s: no result", c.Name)
 	}
-	t.calls, t.waiting = nil, ""
+	t.calls, t.waiting, t.asked = nil, "", nil
 	switch {
 	case e.Type == agent.RunFailed:
 		t.fail(e.Text)
@@ -404,6 +453,9 @@ func (t *transcript) live(width, most int, now time.Time) []string {
 		}
 	}
 	status := dimmed(term.Clip(spinner(now)+" "+t.status(now), width))
+	if len(t.asked) > 0 {
+		rows = append(rows, t.askRow(width, now))
+	}
 	last, _ := term.Tail(rows, width, max(most-3, 1))
 	var out []string
 	if len(last) > 0 {
@@ -428,6 +480,8 @@ func (t *transcript) status(now time.Time) string {
 	since := t.began
 	switch {
 	case what != "":
+	case len(t.asked) > 0:
+		what = "waiting for an answer"
 	case len(t.calls) > 0 && t.group > 1:
 		what = fmt.Sprintf("%d of %d tools have ended", t.ended, t.group)
 	case len(t.calls) > 0:

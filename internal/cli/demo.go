@@ -224,7 +224,7 @@ func (t *tour) show(ctx context.Context, g *gateway.Gateway, i int, s scene) err
 	// What the tools do is what the tour shows, so it stands with the rest.
 	all := *t.app
 	all.Err, all.quiet = t.Out, false
-	_, last, err := all.answer(ctx, g, req)
+	_, last, err := all.answer(ctx, g, req, nil)
 	switch {
 	case err != nil:
 		return err

@@ -150,7 +150,9 @@ func (a *app) turn(cmd *cobra.Command, req run.Request, demo bool) (err error) {
 	if err := a.sayChoice(ctx, g, req); err != nil {
 		return err
 	}
-	r, last, err := a.answer(ctx, g, req)
+	q := a.asks(g, req.Caller)
+	req.CanAsk = q != nil
+	r, last, err := a.answer(ctx, g, req, q)
 	switch {
 	case err != nil:
 		return err
@@ -175,8 +177,8 @@ func sentence(s string) string {
 }
 
 // answer starts a run, prints what happens in it, and returns its last event.
-// The end of ctx stops the run.
-func (a *app) answer(ctx context.Context, g *gateway.Gateway, req run.Request) (*run.Run, agent.Event, error) {
+// The end of ctx stops the run. q asks the person for approvals; nil asks nobody.
+func (a *app) answer(ctx context.Context, g *gateway.Gateway, req run.Request, q *asker) (*run.Run, agent.Event, error) {
 	var last agent.Event
 	r, err := g.Runner.Start(req)
 	if err != nil {
@@ -185,14 +187,48 @@ func (a *app) answer(ctx context.Context, g *gateway.Gateway, req run.Request) (
 	stopped := context.AfterFunc(ctx, r.Stop)
 	defer stopped()
 	view := newView(a)
-	for e := range r.Events(context.WithoutCancel(ctx), 0) {
-		if err := view.show(e); err != nil {
-			r.Stop() // nobody reads any more
-			return r, last, fmt.Errorf("write the answer: %w", err)
+	watching, leave := context.WithCancel(context.WithoutCancel(ctx))
+	events := a.events(watching, r)
+	defer func() {
+		leave()
+		for range events { // until who reads them has ended
 		}
-		last = e
+	}()
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return r, last, nil
+			}
+			if err := view.show(e); err != nil {
+				r.Stop() // nobody reads any more
+				return r, last, fmt.Errorf("write the answer: %w", err)
+			}
+			if e.Approval != nil && q != nil {
+				q.take(e.Approval)
+			}
+			last = e
+		case h := <-q.lines():
+			q.in.came(h)
+			q.heard(ctx, h)
+		}
 	}
-	return r, last, nil
+}
+
+// events hands on the events of a run until ctx ends or the run does.
+func (a *app) events(ctx context.Context, r *run.Run) <-chan agent.Event {
+	events := make(chan agent.Event)
+	go func() {
+		defer close(events)
+		for e := range r.Events(ctx, 0) {
+			select {
+			case events <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events
 }
 
 // sayChoice says which model answers when nobody wrote it down.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/gateway/api"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -138,7 +139,7 @@ func (a *app) toolsInvoke() *cobra.Command {
 				if err := a.inRole(cmd, g, &req.Caller); err != nil {
 					return err
 				}
-				o, err := g.Invoke(cmd.Context(), req, names[0], raw)
+				o, err := a.invoke(cmd.Context(), g, req, names[0], raw)
 				if err != nil {
 					return err
 				}
@@ -149,6 +150,37 @@ func (a *app) toolsInvoke() *cobra.Command {
 	s.add(cmd)
 	cmd.Flags().StringVar(&args, "args", "{}", "the arguments as a JSON object; @FILE reads a file, - standard input")
 	return cmd
+}
+
+// invoke runs one call, about which the person at the terminal is asked where
+// a rule wants that.
+func (a *app) invoke(ctx context.Context, g *gateway.Gateway, req run.Request, name string, args []byte) (o tool.Outcome, err error) {
+	q := a.asks(g, req.Caller)
+	if q == nil {
+		return g.Invoke(ctx, req, name, args)
+	}
+	req.CanAsk = true
+	told := make(chan *tool.Approval)
+	go func() {
+		defer close(told)
+		o, err = g.InvokeTold(ctx, req, name, args, func(e tool.Event) {
+			if e.Approval != nil {
+				told <- e.Approval
+			}
+		})
+	}()
+	for {
+		select {
+		case x, ok := <-told:
+			if !ok {
+				return o, err
+			}
+			q.take(x)
+		case h := <-q.lines():
+			q.in.came(h)
+			q.heard(ctx, h)
+		}
+	}
 }
 
 // maxArguments bounds what is read of standard input, in bytes; what is longer
