@@ -34,7 +34,10 @@ type (
 	Result     = tool.Result
 	Effect     = tool.Effect
 	Refusal    = tool.Refusal
-	Part       = llm.Part
+	// A Binder is a factory: it makes the tool for each run, or says why not.
+	Binder  = tool.Binder
+	Binding = tool.Binding
+	Part    = llm.Part
 )
 
 // Plugin is one compiled-in plugin.

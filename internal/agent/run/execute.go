@@ -147,6 +147,14 @@ func (r *Runner) loop(l *lane, run *Run) {
 	run.history = &record{History: loop.History, lane: l, run: run}
 	loop.Watch = func(agent.Turn) agent.Watch { return &tally{watch, run.history} }
 	loop.History = run.history
+	if len(run.request.Bound) > 0 {
+		revoke, err := run.profile.Lend(run.ID, run.request.Bound...)
+		if err != nil {
+			r.refuse(run, err)
+			return
+		}
+		defer revoke()
+	}
 	loop.Prompts = &requests{loop.Prompts, r.opts.Hooks}
 	turn, failures, err := r.Consult(run.ctx, run.turn(), false)
 	if err != nil {

@@ -86,6 +86,8 @@ type Profile struct {
 	Workspace string
 	Skills    tool.List
 	Limits    agent.Limits
+	// Lend gives a run tools of its own until revoke is called; see Request.Bound.
+	Lend func(run string, tools ...tool.Tool) (revoke func(), err error)
 }
 
 // Request asks for a run. Caller is whom the front end found to be there; no
@@ -128,6 +130,12 @@ type Request struct {
 	Flush    bool
 	Depth    int
 	Client   []string
+
+	// Bound are tools that the host lends to this run alone, as a flow that sets
+	// something up does; no front end has a way to bring some. They end with the
+	// run, and with the process: a message that waited for another one is
+	// handled without.
+	Bound []tool.Tool
 }
 
 // Runner starts runs and knows those that are going.

@@ -14,7 +14,7 @@ import (
 // under another client's words than was asked for.
 func (req *Request) joins(going *Run) bool {
 	g := &going.request
-	return req.Caller == g.Caller && req.Origin == g.Origin && req.Delivery == g.Delivery && req.Model == g.Model &&
+	return len(req.Bound)+len(g.Bound) == 0 && req.Caller == g.Caller && req.Origin == g.Origin && req.Delivery == g.Delivery && req.Model == g.Model &&
 		req.System == g.System && req.Cap.Equal(g.Cap) && req.Declared.Equal(g.Declared) &&
 		req.Allow.Equal(g.Allow) && slices.Equal(req.Deny, g.Deny) && req.Sandbox == g.Sandbox && req.Flush == g.Flush &&
 		req.Depth == g.Depth && slices.Equal(req.Client, g.Client)

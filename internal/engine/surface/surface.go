@@ -102,6 +102,7 @@ type Decider struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
+	lent     map[string][]*tool.Entry // by run
 	dialects Dialects
 	policies Policies
 	now      *generation // nil until the first decision under these policies
@@ -176,7 +177,14 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 		}
 		g.decisions[k] = dec
 	}
-	return dec.with(bound)
+	dec = dec.with(bound)
+	if len(d.lent[s.Run()]) > 0 {
+		if f.agent == nil { // the decision was remembered
+			d.complete(&f, g, s, t)
+		}
+		dec = d.lend(dec, &f, s.Run())
+	}
+	return dec
 }
 
 // complete adds to f what belongs to the agent. The caller holds d.mu.
