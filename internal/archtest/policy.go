@@ -243,6 +243,7 @@ var goclaw = policy{
 		"scripts/load":            "the model server and the clients of a measurement, which waits for them",
 		"internal/agent/run":      "drives each run past its viewers; Close stops the runs and waits",
 		"internal/gateway":        "serving and tidying, by lib/supervisor; Serve waits for both",
+		"internal/engine":         "the timer of a call's time limit; it only ends a context and is stopped with the call",
 		"internal/engine/pool":    "the workers; Close waits for them",
 		"internal/cli/follow":     "reads the events of runs for a screen; end with the context that they were started with, and are waited for",
 		"internal/cli/term":       "reads the terminal; nobody can call that read off, so it ends with the process",

@@ -24,6 +24,8 @@ type host struct {
 	inv  *invocation
 	id   string // of the call
 	tell func(tool.Event)
+	// clock is that of the call's time limit; nil where it can't stand still.
+	clock *clock
 
 	mu      sync.Mutex
 	over    bool
@@ -66,7 +68,18 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	over, state := h.over, h.state
 	h.mu.Unlock()
 
-	b := newBatch(h.eng, h.inv.surface, h.inv.surface.Permitted, []llm.ToolCall{call}, h.report)
+	asked := 0 // people who have not answered yet
+	b := newBatch(h.eng, h.inv.surface, h.inv.surface.Permitted, []llm.ToolCall{call}, func(e tool.Event) {
+		switch e.Type {
+		case tool.Asked:
+			asked++
+			h.clock.hold()
+		case tool.Answered:
+			asked--
+			h.clock.release()
+		}
+		h.report(e)
+	})
 	inv := &b.slots[0].invocation
 	inv.depth, inv.state = h.inv.depth+1, state
 	b.base = state
@@ -81,6 +94,10 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 		b.run(ctx)
 	default:
 		b.runHere(ctx)
+	}
+
+	for range asked { // the call was stopped before they answered
+		h.clock.release()
 	}
 
 	out := b.outcomes[0]

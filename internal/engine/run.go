@@ -50,8 +50,9 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 	if t := inv.entry.Def.Timeout; t > 0 {
 		limit = t
 	}
-	limited, stop := context.WithTimeoutCause(ctx, limit, errLimit)
+	limited, clock, stop := limited(ctx, limit, inv.entry.Def.Waits)
 	defer stop()
+	inv.host.clock = clock
 	t, call, writing := inv.entry.Tool, inv.call(), r.writing(inv)
 	got, err := contain.Run(limited, r.pool.Fence(), inv.entry.Owner.String(), grace, func() (got returned) {
 		// Here and not below, for code that was left behind goes on writing.
