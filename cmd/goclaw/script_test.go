@@ -72,6 +72,7 @@ func TestScripts(t *testing.T) {
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := fakellm.Commands()
 	terminalCommands(cmds)
+	cmds["hookserver"] = hookserver
 	// setup SCRIPT.json: serve the script and configure it as the provider.
 	cmds["setup"] = func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 1 {

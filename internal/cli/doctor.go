@@ -185,6 +185,9 @@ func examineConfig(c *config.Config) []finding {
 
 func examineAgents(ctx context.Context, g *gateway.Gateway) []finding {
 	var out []finding
+	for _, d := range g.DiagnoseRules() {
+		out = append(out, finding{"hooks", isWarning, d, ""})
+	}
 	for _, c := range g.Config.Agents() {
 		check := "agent " + c.ID
 		agent, err := g.Agent(c.ID)

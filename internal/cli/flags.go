@@ -33,6 +33,9 @@ var effective = map[string]string{
 	"traces":          "home agent session role user json log-level quiet",
 	"usage":           "home agent session role user json log-level quiet",
 
+	"hooks list": "home json log-level",
+	"hooks test": "home agent session role user json log-level quiet",
+
 	"config validate": "home json",
 	"config schema":   "",
 	"config get":      "home json",

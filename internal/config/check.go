@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/goclaw/goclaw/internal/hook/rule"
 )
 
 // check faults what each value alone can't show: names that don't exist,
@@ -30,8 +32,11 @@ func (d *decoder) check() {
 	}
 	for i, h := range c.Hooks {
 		key := fmt.Sprintf("hooks[%d]", i)
-		if h.Action == "block" && h.When == "after" {
-			d.faultAt(key+".action", "block works only before a call: write when: before")
+		if (h.Action == "block" || h.Action == "approve") && h.When == "after" {
+			d.faultAt(key+".action", "%s works only before a call: write when: before", h.Action)
+		}
+		if err := rule.CheckCondition(rule.When(h.When), h.Match); err != nil {
+			d.faultAt(key+".match", "the condition can't be used: %v", err)
 		}
 		if h.Action == "webhook" && h.URL == "" {
 			d.faultAt(key, "the key url is missing: where the webhook goes")

@@ -36,6 +36,36 @@ func Set(o Options, key, value string) error {
 	return nil
 }
 
+// Change is one of several changes that are made together.
+type Change struct {
+	Key, Value string // as for [Set]
+	Unset      bool   // the key is removed
+}
+
+// Edit makes changes one after the other under the guarantees of [Set], as one:
+// only what they come to in the end may have no fault that was not there before.
+func Edit(o Options, changes ...Change) error {
+	_, err := rewrite(o, func(data []byte) ([]byte, error) {
+		now := data
+		for _, c := range changes {
+			change := func() ([]byte, error) { return placeIn(o, now, c.Key, c.Value) }
+			if c.Unset {
+				change = func() ([]byte, error) { return takeOut(o, now, c.Key) }
+			}
+			next, err := change()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Key, err)
+			}
+			now = next
+		}
+		return now, freshFaults(o, data, now)
+	})
+	if err != nil {
+		return fmt.Errorf("edit: %w", err)
+	}
+	return nil
+}
+
 // withMain writes down the agent main, which is there as long as no list is,
 // when the key is one of another entry: the list that comes with that entry
 // would take main away, and give its folder to somebody else.
@@ -174,6 +204,15 @@ func resolveKey(key string) (target, error) {
 }
 
 func setIn(o Options, data []byte, key, value string) ([]byte, error) {
+	out, err := placeIn(o, data, key, value)
+	if err == nil {
+		err = freshFaults(o, data, out)
+	}
+	return out, err
+}
+
+// placeIn is setIn without asking what the configuration makes of the result.
+func placeIn(o Options, data []byte, key, value string) ([]byte, error) {
 	bom, data := cutBOM(data)
 	t, err := resolveKey(key)
 	if err != nil {
@@ -478,7 +517,7 @@ func (e *edit) splice(start, end int, text string) []byte {
 }
 
 // verify refuses a result that is not what was meant: the document as want
-// makes it, without a fault that it did not have.
+// makes it.
 func (e *edit) verify(o Options, old, out []byte, want func(*yaml.Node) *yaml.Node) error {
 	got, fault := parseYAML(o.file(), out)
 	if fault != nil {
@@ -488,6 +527,11 @@ func (e *edit) verify(o Options, old, out []byte, want func(*yaml.Node) *yaml.No
 	if !sameNode(want(before), got) {
 		return errOdd
 	}
+	return nil
+}
+
+// freshFaults refuses a result that has a fault which was not there before.
+func freshFaults(o Options, old, out []byte) error {
 	known := make(map[string]bool)
 	for _, f := range faultsOf(o, old) {
 		known[f.Pos.Key+"\x00"+f.Message] = true

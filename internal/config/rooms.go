@@ -29,15 +29,15 @@ type Secrets struct {
 type Hook struct {
 	Name     string        `yaml:"name" doc:"name for people and for the audit log" is:"id,required"`
 	When     string        `yaml:"when" doc:"before or after the call" enum:"before|after"`
-	Tools    []string      `yaml:"tools" doc:"tools and globs; all when empty"`
+	Tools    []source.Text `yaml:"tools" doc:"tools, globs and groups; all when empty"`
 	Agents   []string      `yaml:"agents" doc:"ids of agents; all when empty"`
 	Match    string        `yaml:"match" doc:"condition in CEL; always when empty"`
-	Action   string        `yaml:"action" doc:"what a match does; block only before" enum:"block|notify|webhook|approve" is:"required"`
+	Action   string        `yaml:"action" doc:"what a match does; block and approve only before" enum:"block|notify|webhook|approve" is:"required"`
 	Message  string        `yaml:"message" doc:"what the model and people are told"`
 	Priority int           `yaml:"priority" doc:"higher goes first"`
 	Timeout  time.Duration `yaml:"timeout" doc:"time limit of a webhook" is:"positive"`
 	URL      string        `yaml:"url" doc:"address of a webhook" format:"url"`
-	Secret   string        `yaml:"secret" doc:"signs the webhook (HMAC)" is:"secret"`
+	Secret   string        `yaml:"secret" doc:"signs the webhook (HMAC-SHA256, Standard Webhooks)" is:"secret"`
 	To       string        `yaml:"to" doc:"channel target of notify; the web UI when empty"`
 
 	Pos source.Pos `yaml:"-"`

@@ -9,6 +9,15 @@ import (
 )
 
 func unsetIn(o Options, data []byte, key string) ([]byte, error) {
+	out, err := takeOut(o, data, key)
+	if err == nil {
+		err = freshFaults(o, data, out)
+	}
+	return out, err
+}
+
+// takeOut is unsetIn without asking what the configuration makes of the result.
+func takeOut(o Options, data []byte, key string) ([]byte, error) {
 	bom, data := cutBOM(data)
 	t, unknown := resolveKey(key)
 	e, err := openEdit(o, data)

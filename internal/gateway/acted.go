@@ -13,6 +13,9 @@ var ActedOn = []string{
 	"agents.list[].budget", "agents.list[].tools.timeout", "agents.list[].tools.approval_timeout", "agents.list[].tools.loop_guard", "agents.list[].memory.context_budget_chars",
 	"tools.profile", "tools.allow", "tools.also_allow", "tools.deny", "tools.by_provider", "tools.by_sender", "tools.subagents", "tools.sandbox",
 	"tools.max_tool_iterations", "tools.max_result_chars", "tools.max_step_chars", "tools.pool", "tools.timeout", "tools.loop_guard", "tools.approval_timeout",
+	"hooks[].name", "hooks[].when", "hooks[].tools", "hooks[].agents", "hooks[].match", "hooks[].action", "hooks[].message", "hooks[].priority",
+	"hooks[].timeout", "hooks[].url", "hooks[].secret", "tools.http.default", "tools.http.allow", "tools.http.deny", "tools.http.allow_private",
+	"tools.http.methods",
 	"memory.context_budget_chars", "cache.enabled", "cache.llm_cache", "cache.tools", "outputs", "sessions.while_busy", "budget",
 	"gateway.listen", "gateway.public_url", "gateway.cors", "telemetry.metrics", "log.level", "log.format",
 }

@@ -302,7 +302,7 @@ func (g *Gateway) problems(agents []api.Agent, fault error) []string {
 	if g.Config.Notice != "" {
 		list = append(list, g.Config.Notice)
 	}
-	if changed := ConfigChanged(config.Options{Home: g.opts.Home, Environ: g.opts.Environ}, g.Config.Digest()); changed != "" {
+	if changed := ConfigChanged(config.Options{Home: g.opts.Home, Environ: g.opts.Environ}, g.actedDigest()); changed != "" {
 		list = append(list, changed)
 	}
 	for _, w := range g.Config.Warnings {

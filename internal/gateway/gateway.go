@@ -88,6 +88,7 @@ type Gateway struct {
 
 	// Hooks consults the rules of the configuration and the handlers of plugins.
 	Hooks *hook.Bus
+	rules rules
 
 	pluginProblem string
 	forsaken      string // see [Gateway.Forsaken]; set when the gateway serves
@@ -99,6 +100,9 @@ type Gateway struct {
 	ready    atomic.Bool
 	stopping atomic.Bool
 	metrics  atomic.Pointer[telemetry.Metrics]
+	// announce tells other processes the digest of the configuration that is
+	// acted on. It is called with rules.edit held.
+	announce func(digest string) error
 
 	mu     sync.Mutex
 	agents map[string]*Agent
@@ -165,6 +169,8 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 		answers.Answers, answers.TTL = store.Answers, c.Cache.LLM.TTL
 	}
 	g.Hooks = hook.New(log)
+	g.rules.digest = c.Digest()
+	g.useRules(c.Hooks)
 	g.models = newModels(c, o, answers)
 	g.budget = budget.New(budget.Options{Ledger: store.Ledger, Limits: limitsOf(c), Cost: g.models.set.Cost})
 	g.plugins = host.New(log, g.Hooks)

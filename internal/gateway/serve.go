@@ -216,6 +216,10 @@ func (s *service) begin(ctx context.Context) error {
 	if err := s.claim.announce(i); err != nil {
 		return err
 	}
+	s.announce = func(digest string) error {
+		i.Config = digest
+		return s.claim.announce(i)
+	}
 	disks := s.DiskProblems()
 	s.disks.Store(&disks)
 	s.ready.Store(true)

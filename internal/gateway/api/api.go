@@ -43,6 +43,7 @@ import (
 // Backend is what the routes ask of the gateway that serves them, besides its
 // runner and stores.
 type Backend interface {
+	HookBackend
 	// Agents lists the agents in the order of the configuration.
 	Agents(ctx context.Context) []Agent
 	// Models lists the models that messages to an agent can name, and tells what

@@ -276,7 +276,8 @@ func (s *sse) events() iter.Seq[sseEvent] {
 
 // backend is the gateway behind the interface, as small as it can be.
 type backend struct {
-	r *rig
+	HookBackend // hooks are not asked for in these tests
+	r           *rig
 
 	mu     sync.Mutex
 	asked  []run.Request // of what was looked at or invoked

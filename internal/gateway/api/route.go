@@ -233,6 +233,13 @@ func routes() []route {
 		},
 		{method: "GET", path: "/api/approvals/grants", access: user, handle: listGrants, summary: "What is always allowed, the latest first: an admin sees all, others what is allowed to them", answers: gives(Grants{})},
 		{method: "DELETE", path: "/api/approvals/grants/{id}", access: user, handle: revokeGrant, summary: "Ask about it again from the next call on", answers: done},
+		{method: "GET", path: "/api/hooks", access: admin, handle: listHooks, summary: "The rules on tool calls and the handlers of plugins, in the order in which they are consulted", answers: gives(Hooks{})},
+		{method: "POST", path: "/api/hooks", access: admin, handle: addHook, refusals: []int{409}, summary: "Add a rule: it is written into the configuration and in force at once", body: HookRule{}, limit: maxBody, answers: []success{{status: http.StatusCreated, body: Hook{}}}},
+		{method: "PUT", path: "/api/hooks/{name}", access: admin, handle: replaceHook, refusals: []int{404, 409}, summary: "Change a rule", body: HookRule{}, limit: maxBody, answers: gives(Hook{})},
+		{method: "DELETE", path: "/api/hooks/{name}", access: admin, handle: deleteHook, refusals: []int{404, 409}, summary: "Remove a rule", answers: done},
+		{method: "POST", path: "/api/hooks/test", access: admin, handle: testHooks, refusals: []int{404}, summary: "Which rules match a call that somebody thinks of, and what they would do; nothing runs", body: HookTest{}, limit: 8 << 20, answers: gives(HookReadings{})},
+		{method: "GET", path: "/api/notices", access: admin, handle: listNotices, summary: "What rules told admins since the gateway started, the latest first", answers: gives(Notices{})},
+
 		{method: "POST", path: "/tools/invoke", access: user, handle: invokeTool, refusals: []int{404}, summary: "One tool call under the caller's policy", body: Invoke{}, limit: 8 << 20, answers: gives(tool.Outcome{})},
 
 		{

@@ -289,7 +289,7 @@ func (r *compiled) untold(err error) string {
 // Report is how a rule does.
 type Report struct {
 	Rule
-	// Problem says why its condition can't be compiled; "" when it can.
+	// Problem says why it can't do what it is for; "" when it can.
 	Problem string
 	// Matched, Blocked and Failed count calls since the set was made: those it
 	// was for, those it did not let through, and those of which it could not
@@ -305,7 +305,9 @@ func (s *Set) Report() []Report {
 	for i, r := range s.rules {
 		list[i] = Report{Rule: r.Rule, Matched: r.matched.Load(), Blocked: r.blocked.Load(), Failed: r.failed.Load()}
 		if _, err := r.condition(); err != nil {
-			list[i].Problem = err.Error()
+			list[i].Problem = "its condition can't be compiled: " + err.Error()
+		} else {
+			list[i].Problem = r.Broken
 		}
 		if ns := r.last.Load(); ns != 0 {
 			list[i].Last = time.Unix(0, ns)

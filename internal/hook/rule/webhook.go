@@ -90,8 +90,11 @@ func Sign(secret, id string, unix int64, body []byte) string {
 
 // send posts the call. The answer's body is to be closed.
 func (r *compiled) send(ctx context.Context, c *hook.Call, o *tool.Outcome) (*http.Response, error) {
-	if r.set.opts.Client == nil {
-		return nil, errors.New("no client sends webhooks here")
+	switch {
+	case r.Broken != "":
+		return nil, errors.New(r.Broken)
+	case r.set.opts.Client == nil:
+		return nil, errors.New("tools.http can't be read, so that nothing is sent")
 	}
 	s, now := c.Scope, r.set.opts.Now()
 	d := delivery{

@@ -160,6 +160,10 @@ func TestUnreachableWebhook(t *testing.T) {
 	if v.Block == nil {
 		t.Error("without a client nothing can allow")
 	}
+	v, s := decide(t.Context(), Rule{Name: "ask", Action: Webhook, URL: address, Broken: "its secret is lost"}, Options{Client: loopback(t)}, "")
+	if v.Block == nil || !strings.Contains(v.Block.Reason, "its secret is lost") || s.Report()[0].Problem != "its secret is lost" {
+		t.Errorf("%+v", v.Block)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if v, _ := decide(ctx, Rule{Name: "ask", Action: Webhook, URL: address}, Options{Client: loopback(t)}, ""); v.Block == nil {
