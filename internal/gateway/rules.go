@@ -168,7 +168,7 @@ func (g *Gateway) TestHooks(ctx context.Context, req run.Request, t api.HookTest
 			Why: r.Why, Unsure: r.Unsure, Where: hooks[i].Pos,
 		}
 		if r.Matches {
-			one.Would = would(r.Rule)
+			one.Would = would(r)
 			if t.Send && r.Rule.Action == rule.Webhook && o == nil {
 				if one.Answer, err = answerOf(set.Ask(ctx, r.Rule.Name, c)); err != nil {
 					return v, err
@@ -182,12 +182,15 @@ func (g *Gateway) TestHooks(ctx context.Context, req run.Request, t api.HookTest
 }
 
 // would says what a match of a rule does.
-func would(r rule.Rule) string {
+func would(reading rule.Reading) string {
+	r := reading.Rule
 	switch {
 	case r.Action == rule.Block:
 		return "block the call"
+	case r.Action == rule.Approve && reading.Admins:
+		return "have an admin approve it"
 	case r.Action == rule.Approve:
-		return "ask an admin for approval"
+		return "have a person approve it"
 	case r.Action == rule.Notify:
 		return "tell admins"
 	case r.When == rule.After:
@@ -219,7 +222,7 @@ func decisionOf(list []api.HookReading, after bool) string {
 		case r.Action == string(rule.Block), r.Answer != "" && r.Answer != "allow":
 			return "blocked by " + r.Name
 		case r.Action == string(rule.Approve):
-			asks = "runs if an admin approves (" + r.Name + ")"
+			asks = "runs when it is approved (" + r.Name + ")"
 		case r.Action == string(rule.Webhook) && r.Answer == "" && asks == "":
 			asks = "runs if the webhook of " + r.Name + " allows it"
 		}

@@ -158,6 +158,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/hooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The rules on tool calls and the handlers of plugins, in the order in which they are consulted */
+        get: operations["getApiHooks"];
+        put?: never;
+        /** Add a rule: it is written into the configuration and in force at once */
+        post: operations["postApiHooks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/hooks/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Which rules match a call that somebody thinks of, and what they would do; nothing runs */
+        post: operations["postApiHooksTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/hooks/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Change a rule */
+        put: operations["putApiHooksName"];
+        post?: never;
+        /** Remove a rule */
+        delete: operations["deleteApiHooksName"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/me": {
         parameters: {
             query?: never;
@@ -184,6 +237,23 @@ export interface paths {
         };
         /** The models that can answer messages to an agent */
         get: operations["getApiModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/notices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What rules told admins since the gateway started, the latest first */
+        get: operations["getApiNotices"];
         put?: never;
         post?: never;
         delete?: never;
@@ -687,8 +757,8 @@ export interface components {
             /** @description Notices tell what happened when the tools were picked. */
             notices?: string[];
             /**
-             * @description Picks tells why each of Tools is there, in the same order. Later requests
-             *     of a turn that show the same tools have none.
+             * @description Picks tells why each of Tools is there, in the same order; with a later
+             *     request of a turn, why those are that joined since.
              */
             picks?: components["schemas"]["ToolPick"][];
             sections?: components["schemas"]["AgentSection"][];
@@ -1137,6 +1207,142 @@ export interface components {
         Hits: {
             hits: components["schemas"]["Hit"][];
         };
+        /** @description Hook is a rule with how it does. */
+        Hook: {
+            /** @description block, notify, webhook, approve */
+            action: string;
+            /** @description ids; all when empty */
+            agents?: string[];
+            blocked: number;
+            failed: number;
+            /**
+             * Format: date-time
+             * @description when it matched last
+             */
+            last?: string;
+            /** @description condition in CEL; always when empty */
+            match?: string;
+            /**
+             * @description Since the gateway started or the hooks changed: calls that it was for,
+             *     those that it did not let through, and those of which it could not tell or
+             *     ask.
+             */
+            matched: number;
+            /** @description what the model and people are told */
+            message?: string;
+            name: string;
+            note?: string;
+            priority?: number;
+            /** @description why it can't do what it is for */
+            problem?: string;
+            /** @description *** where one is set */
+            secret?: string;
+            /** @description as 5s, which is the default */
+            timeout?: string;
+            to?: string;
+            /** @description names, patterns, group:, plugin:, mcp:; all when empty */
+            tools?: string[];
+            url?: string;
+            /** @description before (default) or after the call */
+            when?: string;
+            where: components["schemas"]["SourcePos"];
+        };
+        HookInfo: {
+            asked: number;
+            /** Format: date-time */
+            at?: string;
+            error?: string;
+            failed?: number;
+            hook: string;
+            missed?: number;
+            name: string;
+            observes: boolean;
+            priority: number;
+            source?: string;
+            timeout_ns: number;
+            where?: components["schemas"]["SourcePos"];
+        };
+        /** @description HookReading is what one rule would do. */
+        HookReading: {
+            action: string;
+            /** @description of its webhook, when it was asked: allow, or why not */
+            answer?: string;
+            matches: boolean;
+            name: string;
+            priority: number;
+            /** @description its condition can't be evaluated */
+            unsure?: boolean;
+            when: string;
+            where: components["schemas"]["SourcePos"];
+            why: string;
+            would?: string;
+        };
+        /** @description HookReadings say what the rules would do about a call. */
+        HookReadings: {
+            agent: string;
+            /** @description as the rules see them */
+            args: unknown;
+            decision: string;
+            notes?: string[];
+            /** @description in the order in which they are consulted */
+            rules: components["schemas"]["HookReading"][];
+            tool: string;
+        };
+        /** @description HookRule is a rule on tool calls as it stands in the configuration. */
+        HookRule: {
+            /** @description block, notify, webhook, approve */
+            action: string;
+            /** @description ids; all when empty */
+            agents?: string[];
+            /** @description condition in CEL; always when empty */
+            match?: string;
+            /** @description what the model and people are told */
+            message?: string;
+            name: string;
+            priority?: number;
+            /** @description *** where one is set */
+            secret?: string;
+            /** @description as 5s, which is the default */
+            timeout?: string;
+            to?: string;
+            /** @description names, patterns, group:, plugin:, mcp:; all when empty */
+            tools?: string[];
+            url?: string;
+            /** @description before (default) or after the call */
+            when?: string;
+        };
+        /** @description HookTest is a call that rules are tried on. */
+        HookTest: {
+            agent?: string;
+            /** @description {} when left out */
+            args?: unknown;
+            channel?: string;
+            /** @description how it failed, for those after */
+            error?: string;
+            /** @enum {string} */
+            origin?: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            /** @description of the call, for those after */
+            result?: string;
+            /**
+             * @description as which role; admin by default
+             * @enum {string}
+             */
+            role?: "admin" | "user" | "system";
+            /** @description webhooks that decide are asked */
+            send?: boolean;
+            session?: string;
+            tool: string;
+            /** @description id of the caller */
+            user?: string;
+            /** @description before (default) or after: which rules are tried */
+            when?: string;
+        };
+        /** @description Hooks are all that is consulted about tool calls and other points of a run. */
+        Hooks: {
+            /** @description of plugins */
+            handlers: components["schemas"]["HookInfo"][];
+            rules: components["schemas"]["Hook"][];
+        };
         /** @description Invoke is the body of POST /tools/invoke. */
         Invoke: {
             agent?: string;
@@ -1345,6 +1551,10 @@ export interface components {
             /** @description list */
             object: string;
         };
+        /** @description Notices are what rules told admins. */
+        Notices: {
+            notices: components["schemas"]["RuleNotice"][];
+        };
         /** @description OpenAIFault says what went wrong. */
         OpenAIFault: {
             /** @description Code is one stable word. */
@@ -1475,6 +1685,23 @@ export interface components {
             usage: components["schemas"]["LlmUsage"];
             /** @description what all model calls for it cost; nil when a price is unknown */
             usd?: number;
+        };
+        RuleNotice: {
+            agent?: string;
+            call: string;
+            caller?: string;
+            message?: string;
+            /** @enum {string} */
+            origin?: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            rule: string;
+            run?: string;
+            session?: string;
+            /** @enum {string} */
+            status?: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted";
+            /** Format: date-time */
+            time: string;
+            tool: string;
+            when: string;
         };
         /** @description Run is one execution of the agent loop. */
         Run: {
@@ -2559,6 +2786,173 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    getApiHooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Hooks"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    postApiHooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description at most 1 MiB */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookRule"];
+            };
+        };
+        responses: {
+            /** @description done */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Hook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    postApiHooksTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description at most 8 MiB */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookTest"];
+            };
+        };
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookReadings"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    putApiHooksName: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** @description at most 1 MiB */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookRule"];
+            };
+        };
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Hook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteApiHooksName: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
     getApiMe: {
         parameters: {
             query?: never;
@@ -2613,6 +3007,32 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiNotices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notices"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Error"];
