@@ -70,14 +70,11 @@ type Index struct {
 	known    *vocabulary
 	text     *retrieval.Index // all fields by their words
 	parts    *retrieval.Index // names by their parts
-	words    []string         // of names and descriptions
-	terms    []int32          // in text, of words
-	letters  *retrieval.Letters
-	spelling *retrieval.Spelling
 	topics   [][]retrieval.Posting
 	names    map[string][]retrieval.Posting // the docs of a name without what joins it
 	longest  int                            // the most parts of a name
 	scratch  sync.Pool                      // of *ranking
+	likeness func() *likeness               // made when a word is first met that no tool has
 }
 
 // NewIndex makes an index of docs. It keeps docs, which must not change.
@@ -101,25 +98,30 @@ func newIndex(docs []Doc, w weights) *Index {
 	o.Fields = w.fields[:1]
 	x.parts = retrieval.NewIndex(names, o)
 	x.topics = x.known.topicPostings(texts, x.text, w)
-	x.spell()
+	x.likeness = sync.OnceValue(func() *likeness { return newLikeness(x.text) })
 	x.nameDocs()
 	x.scratch.New = func() any { return newRanking(x) }
 	return x
 }
 
-// spell fills in what finds words that are like others.
-func (x *Index) spell() {
-	stems := slices.AppendSeq(slices.Collect(maps.Keys(x.known.of)), x.text.Stems())
-	x.spelling = retrieval.NewSpelling(stems)
-	for word := range x.text.Words() {
-		x.words = append(x.words, word)
+// likeness finds words of the index that are like others.
+type likeness struct {
+	spelling *retrieval.Spelling // of stems
+	letters  *retrieval.Letters
+	terms    []int32 // of the words that letters knows
+}
+
+func newLikeness(text *retrieval.Index) *likeness {
+	words := slices.Sorted(text.Words())
+	l := &likeness{
+		spelling: retrieval.NewSpelling(slices.Collect(text.Stems())),
+		letters:  retrieval.NewLetters(words),
+		terms:    make([]int32, len(words)),
 	}
-	slices.Sort(x.words)
-	for _, word := range x.words {
-		term, _ := x.text.Word([]byte(word))
-		x.terms = append(x.terms, term)
+	for i, word := range words {
+		l.terms[i], _ = text.Word([]byte(word))
 	}
-	x.letters = retrieval.NewLetters(x.words)
+	return l
 }
 
 // nameDocs fills in names. A name of one word is a word that people also use

@@ -43,6 +43,7 @@ type evidence struct {
 	clause   int32
 	weight   float32
 	postings []retrieval.Posting
+	told     string // the word, once a hit was explained by it
 }
 
 // heard is a word of a message with what was made of it.
@@ -201,7 +202,7 @@ func (r *ranking) add(l layer, id int32, w retrieval.Word, weight float64, posti
 	mark := &r.seen[l][id]
 	if mark.request != r.request {
 		*mark = seen{r.request, int32(len(r.evidence))}
-		r.evidence = append(r.evidence, evidence{l, w, r.clause, float32(weight), postings})
+		r.evidence = append(r.evidence, evidence{layer: l, word: w, clause: r.clause, weight: float32(weight), postings: postings})
 		return
 	}
 	if e := &r.evidence[mark.evidence]; float32(weight) > e.weight {
@@ -241,9 +242,14 @@ func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight fl
 // that it was meant to be, if no topic knows it either, and those that share
 // most of its letters.
 func (x *Index) matchStrange(r *ranking, word, stem []byte, inTopics bool, w retrieval.Word, weight float64) {
-	if meant, ok := x.spelling.Near(stem); ok && !inTopics {
+	like := x.likeness()
+	if !inTopics && x.weights.corrected > 0 {
+		meant, ok := like.spelling.Near(stem)
+		if !ok {
+			meant, ok = x.known.spelling().Near(stem)
+		}
 		share := weight * x.weights.corrected
-		if term, ok := x.text.Term([]byte(meant)); ok {
+		if term, in := x.text.Term([]byte(meant)); in && ok {
 			r.add(byLetters, term, w, share, x.text.Postings(term))
 		}
 		x.matchTopics(r, []byte(meant), w, share*x.weights.topic)
@@ -251,9 +257,9 @@ func (x *Index) matchStrange(r *ranking, word, stem []byte, inTopics bool, w ret
 	if x.weights.letters == 0 {
 		return
 	}
-	for _, like := range x.letters.Like(word, float32(x.weights.alike), maxLike, &r.letters) {
-		term := x.terms[like.Word]
-		r.add(byLetters, term, w, weight*x.weights.letters*float64(like.Share), x.text.Postings(term))
+	for _, l := range like.letters.Like(word, float32(x.weights.alike), maxLike, &r.letters) {
+		term := like.terms[l.Word]
+		r.add(byLetters, term, w, weight*x.weights.letters*float64(l.Share), x.text.Postings(term))
 	}
 }
 
@@ -316,21 +322,26 @@ func (x *Index) best(r *ranking, keep func(int) bool, k int) []Hit {
 func (r *ranking) explain(h *Hit) {
 	var said [layers]Reason
 	total := 0.0
-	for _, e := range r.evidence {
+	for i := range r.evidence {
+		e := &r.evidence[i]
 		score := float64(e.weight * retrieval.Find(e.postings, int32(h.Doc)))
 		if score == 0 {
 			continue
 		}
+		if e.told == "" {
+			e.told = string(r.text.Bytes(e.word))
+			if e.layer == byLetters {
+				e.told = "~" + e.told
+			}
+		}
 		total += score
 		to := &said[e.layer]
-		word := r.text.Bytes(e.word)
 		if e.layer == byLetters {
 			to = &said[byWord]
-			word = append([]byte{'~'}, word...)
 		}
 		to.Score += score
-		if !slices.ContainsFunc(to.Words, func(s string) bool { return s == string(word) }) {
-			to.Words = append(to.Words, string(word))
+		if !slices.Contains(to.Words, e.told) {
+			to.Words = append(to.Words, e.told)
 		}
 	}
 	n := 0

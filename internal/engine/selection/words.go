@@ -2,15 +2,22 @@ package selection
 
 import (
 	_ "embed"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/lib/retrieval"
 )
 
-//go:embed topics.txt
-var topicsFile string
+// stemsFile is topics.txt with stems in place of words and the other way round,
+// so that reading it costs a start of the program next to nothing. The test that
+// compares them writes it anew with -update.
+//
+//go:embed topics.stems
+var stemsFile string
 
 //go:embed weak.txt
 var weakFile string
@@ -18,30 +25,34 @@ var weakFile string
 // vocabulary is the words that mean something to the scorer whatever the
 // catalog.
 type vocabulary struct {
-	topics []string           // their names
+	topics int                // how many there are
 	of     map[string][]int32 // the topics of a stem
 	weak   map[string]bool    // words that say little
+	// spelling knows the stems of topics. It is made when a word is first met that
+	// nothing knows.
+	spelling func() *retrieval.Spelling
 }
 
 // known is read when the first index is made.
 var known = sync.OnceValue(func() *vocabulary {
-	v := &vocabulary{of: map[string][]int32{}, weak: map[string]bool{}}
-	for line := range dataLines(topicsFile) {
-		name, list, _ := strings.Cut(line, ":")
-		id := int32(len(v.topics))
-		v.topics = append(v.topics, name)
-		for _, w := range strings.Fields(list) {
-			stem := stemTogether(w)
-			if in := v.of[stem]; len(in) == 0 || in[len(in)-1] != id {
-				v.of[stem] = append(in, id)
-			}
+	v := &vocabulary{of: make(map[string][]int32, 1<<12), weak: map[string]bool{}}
+	var ids []int32 // of all stems, one behind the other
+	for line := range dataLines(stemsFile) {
+		stem, rest, _ := strings.Cut(line, " ")
+		from := len(ids)
+		for id := range strings.FieldsSeq(rest) {
+			n, _ := strconv.Atoi(id) // the file is ours: a test reads it
+			ids = append(ids, int32(n))
+			v.topics = max(v.topics, n+1)
 		}
+		v.of[stem] = ids[from:len(ids):len(ids)]
 	}
 	for line := range dataLines(weakFile) {
-		for _, w := range strings.Fields(line) {
+		for w := range strings.FieldsSeq(line) {
 			v.weak[w] = true
 		}
 	}
+	v.spelling = sync.OnceValue(func() *retrieval.Spelling { return retrieval.NewSpelling(slices.Collect(maps.Keys(v.of))) })
 	return v
 })
 
@@ -57,24 +68,11 @@ func dataLines(file string) func(yield func(string) bool) {
 	}
 }
 
-// stemTogether is the stems of words joined by "_" without what joins them.
-func stemTogether(words string) string {
-	var stems []byte
-	for part := range strings.SplitSeq(words, "_") {
-		if retrieval.Stop([]byte(part)) {
-			stems = append(stems, part...)
-		} else {
-			stems = retrieval.Stem(stems, []byte(part))
-		}
-	}
-	return string(stems)
-}
-
 // topicPostings says for each topic which docs speak of it and how clearly:
 // name, category and tags say it outright. Text is an index of all fields.
 func (v *vocabulary) topicPostings(docs [][]string, text *retrieval.Index, w weights) [][]retrieval.Posting {
-	all := make([][]retrieval.Posting, len(v.topics))
-	said := spoken{vocabulary: v, index: text, scores: make([]float64, len(v.topics))}
+	all := make([][]retrieval.Posting, v.topics)
+	said := spoken{vocabulary: v, index: text, scores: make([]float64, v.topics)}
 	for d, doc := range docs {
 		clear(said.scores)
 		said.add(doc[nameField], 1)

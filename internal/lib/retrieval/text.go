@@ -10,8 +10,8 @@ import (
 // Word is one word of a [Text].
 type Word struct {
 	start, end uint32
-	// Clause counts up at the ends of sentences and at conjunctions of
-	// punctuation, so words of one clause stand together.
+	// Clause counts up at the ends of sentences, lines and parts of sentences,
+	// as far as punctuation tells.
 	Clause int32
 	// Parts is more than 1 for a compound (createIssue, web_search, e-mail):
 	// it is all of it without what joins it, and its parts are the next so
@@ -34,9 +34,6 @@ func (t *Text) Words() []Word { return t.words }
 // Bytes is the word as it is compared: folded to lower case, without accents.
 // It is valid until the next Read.
 func (t *Text) Bytes(w Word) []byte { return t.folded[w.start:w.end] }
-
-// Clauses is the number of clauses.
-func (t *Text) Clauses() int { return int(t.clause) + 1 }
 
 // Read takes s apart. Letters are folded (Unicode's NFKD without accents, lower
 // case). A word is a run of letters and digits; it ends where a new one begins
