@@ -82,3 +82,16 @@ func TestWhereEmbeddingsAre(t *testing.T) {
 		}
 	}
 }
+
+// Whatever comes, nothing panics, and each vector is that of a text.
+func FuzzReadEmbedded(f *testing.F) {
+	f.Add(`{"data":[{"index":1,"embedding":[-2,0]},{"index":0,"embedding":"AACAPwAAAD8="}],"usage":{"prompt_tokens":3}}`)
+	f.Add(`{"data":[{"embedding":"="},{"embedding":""},null],"error":{"message":1}}`)
+	f.Add(`{"error":"x"}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		got, err := readEmbedded([]byte(in), 2, nil)
+		if err == nil && (len(got.Vectors) != 2 || got.Usage.Input < 0) {
+			t.Errorf("%d vectors, %+v", len(got.Vectors), got.Usage)
+		}
+	})
+}
