@@ -16,6 +16,7 @@ var ActedOn = []string{
 	"hooks[].name", "hooks[].when", "hooks[].tools", "hooks[].agents", "hooks[].match", "hooks[].action", "hooks[].message", "hooks[].priority",
 	"hooks[].timeout", "hooks[].url", "hooks[].secret", "tools.http.default", "tools.http.allow", "tools.http.deny", "tools.http.allow_private",
 	"tools.http.methods",
+	"tools.rag", "tools.core", "agents.list[].tools.rag", "agents.list[].tools.core",
 	"memory.context_budget_chars", "cache.enabled", "cache.llm_cache", "cache.tools", "outputs", "sessions.while_busy", "budget",
 	"gateway.listen", "gateway.public_url", "gateway.cors", "telemetry.metrics", "log.level", "log.format",
 }

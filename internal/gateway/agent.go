@@ -115,12 +115,13 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 		return nil, err
 	}
 	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
-	picks := g.selectorOf(c)
+	m := g.models.of(c)
+	picks := g.selectorOf(c, m)
 	registry, err := register(limits, picks, builtin.Deps{Workspaces: g.workspaces, Datasources: datasources(g.Config), Scripts: g.scripts}, g.Sessions, g.blobs, g.plugins)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Config: c, Registry: registry, models: g.models.of(c)}
+	a := &Agent{Config: c, Registry: registry, models: m}
 	a.Engine = engine.New(engine.Options{
 		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Selector: picks, Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls, Cache: g.results,
 		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),

@@ -6,10 +6,11 @@ import (
 )
 
 // selectorOf picks for the runs of an agent.
-func (g *Gateway) selectorOf(c config.Agent) *selection.Selector {
+func (g *Gateway) selectorOf(c config.Agent, m *agentModels) *selection.Selector {
 	rag := c.Tools.RAG
 	return selection.New(selection.Options{
 		Enabled: rag.Enabled, TopK: rag.TopK, UsagePrior: rag.UsagePrior, Core: c.Tools.Core,
-		Prior: selection.NewPrior(g.store.Usage, c.ID, g.log, nil),
+		Prior:    selection.NewPrior(g.store.Usage, c.ID, g.log, nil),
+		Semantic: g.semantic(c, m),
 	})
 }
