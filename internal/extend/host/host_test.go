@@ -2,12 +2,14 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/extend/host"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/plugin"
 )
@@ -117,5 +119,58 @@ func TestAPluginNeverReplacesABuiltInTool(t *testing.T) {
 		if len(c.Entries) != 1 || c.Entries[0].Owner.Kind != tool.FamilyOwner || len(c.Notes) != 1 || c.Notes[0].Owner.ID != "thief" {
 			t.Errorf("plugin first %v: %v owned by %v, notes %+v", pluginFirst, tool.Names(c.Entries), c.Entries[0].Owner, c.Notes)
 		}
+	}
+}
+
+// A plugin's hooks join the dispatcher in its name, a wrong one is refused with
+// what was wanted, and they go with the plugin.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	bus := hook.New(slog.New(slog.DiscardHandler))
+	h := host.New(slog.New(slog.DiscardHandler), bus)
+	var kept plugin.API
+	decide := func(context.Context, *plugin.HookCall) (plugin.Verdict, error) {
+		return plugin.Verdict{Block: &plugin.Refusal{Reason: "no"}}, nil
+	}
+	err := h.Load(
+		plugin.Plugin{Manifest: plugin.Manifest{ID: "good", Tools: []string{"good_one"}}, Register: func(a plugin.API) error {
+			kept = a
+			if err := a.On("before_tool_call", func() {}, plugin.HookOptions{}); err == nil || !strings.Contains(err.Error(), "takes a func(context.Context, *hook.Call) (hook.Verdict, error), not a func()") {
+				t.Errorf("a handler of another type: %v", err)
+			}
+			if err := a.RegisterHook("llm:inputs", func(context.Context, plugin.Event) error { return nil }, plugin.HookOptions{}); err == nil {
+				t.Error("an event that there is none of was taken")
+			}
+			return errors.Join(
+				a.RegisterTool(named("good_one")),
+				plugin.On(a, plugin.BeforeToolCall, decide, plugin.HookOptions{Priority: 3}),
+				a.On(plugin.AfterToolCall.Name(), func(context.Context, *plugin.HookCall, *plugin.Outcome) error { return nil }, plugin.HookOptions{}),
+				a.RegisterHook("llm:input", func(context.Context, plugin.Event) error { return nil }, plugin.HookOptions{}),
+			)
+		}},
+		plugin.Plugin{Manifest: plugin.Manifest{ID: "half"}, Register: func(a plugin.API) error {
+			return errors.Join(plugin.On(a, plugin.BeforeToolCall, decide, plugin.HookOptions{}), errors.New("no"))
+		}},
+		// Half a plugin leaves nothing behind, and takes nothing of another's along.
+		plugin.Plugin{Manifest: plugin.Manifest{ID: "good"}, Register: func(plugin.API) error { return errors.New("never asked") }},
+	)
+	if err == nil || !strings.Contains(err.Error(), "plugin half: no") {
+		t.Errorf("got %v", err)
+	}
+	var hooks []string
+	for _, i := range bus.Handlers() {
+		hooks = append(hooks, i.Hook+" of "+i.Source)
+	}
+	if want := []string{"after_tool_call of plugin good", "before_tool_call of plugin good", "llm_input of plugin good"}; !slices.Equal(hooks, want) {
+		t.Errorf("registered %q", hooks)
+	}
+	if err := plugin.On(kept, plugin.BeforeToolCall, decide, plugin.HookOptions{}); err == nil {
+		t.Error("a handler was registered when Register had returned")
+	}
+	h.Withdraw("good")
+	r := tool.NewRegistry()
+	h.Join(r)
+	if n := len(bus.Handlers()) + len(r.Catalog().Entries); n != 0 {
+		t.Errorf("%d things of a plugin that was withdrawn are there", n)
 	}
 }
