@@ -240,8 +240,16 @@ func (a *app) printOutcome(o tool.Outcome) error {
 
 // refuser is the step that refused a call, with the guard if it was one.
 func refuser(o tool.Outcome) string {
-	if o.Refusal != nil && o.Refusal.Guard != "" {
-		return fmt.Sprintf("%s (guard %s, rule %s)", o.Step, o.Refusal.Guard, o.Refusal.Rule)
+	r := o.Refusal
+	switch {
+	case r == nil:
+		return o.Step
+	case r.Guard != "":
+		return fmt.Sprintf("%s (guard %s, rule %s)", o.Step, r.Guard, r.Rule)
+	case o.Step == "before" && r.Where.IsZero():
+		return fmt.Sprintf("%s (rule %s)", o.Step, r.Rule)
+	case o.Step == "before":
+		return fmt.Sprintf("%s (rule %s, %s)", o.Step, r.Rule, r.Where.Place())
 	}
 	return o.Step
 }
