@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -81,6 +83,35 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		cmds["fakellm"](ts, false, args)
 		config := "ai:\n  provider: openai\n  providers:\n    openai: {api_key: test-key, model: test-model, base_url: \"" + ts.Getenv("MODEL_URL") + "\"}\n"
 		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("GOCLAW_HOME"), "config.yaml"), []byte(config), 0o600))
+	}
+	// config FILE: append it to the configuration that setup wrote.
+	cmds["config"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: config FILE")
+		}
+		path := filepath.Join(ts.Getenv("GOCLAW_HOME"), "config.yaml")
+		before, err := os.ReadFile(path)
+		ts.Check(err)
+		ts.Check(os.WriteFile(path, append(before, ts.ReadFile(args[0])...), 0o600))
+	}
+	// until-asked: wait until a call of the gateway waits for approval.
+	cmds["until-asked"] = func(ts *testscript.TestScript, _ bool, _ []string) {
+		waitFor(ts, "a call waits for approval", func() bool {
+			at, err := gatewayAt(ts.Getenv("GOCLAW_HOME"))
+			if err != nil {
+				return false
+			}
+			req, err := http.NewRequest(http.MethodGet, "http://"+at+"/api/approvals?status=open", nil)
+			ts.Check(err)
+			req.Header.Set("Authorization", "Bearer "+ts.Getenv("GOCLAW_TOKEN"))
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return false
+			}
+			body, err := io.ReadAll(resp.Body)
+			ts.Check(errors.Join(err, resp.Body.Close()))
+			return strings.Contains(string(body), `"status":"open"`)
+		})
 	}
 	// until FILE: wait for another process to write it.
 	cmds["until"] = func(ts *testscript.TestScript, neg bool, args []string) {

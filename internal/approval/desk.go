@@ -117,9 +117,9 @@ func (d *Desk) now() time.Time { return d.opts.Now().UTC().Round(0) }
 func unasked(o tool.Origin) string {
 	switch o {
 	case tool.FromChat:
-		return "this command can't ask anybody: use a terminal, goclaw chat, or the page of a gateway"
+		return "this command can't ask anybody (a terminal, goclaw chat and the page of a gateway can)"
 	case tool.FromCron, tool.FromSOP, tool.FromWebhook, tool.FromSubagent:
-		return "nobody can be asked from here: a gateway has to serve, on whose page people answer"
+		return "nobody can be asked from here (where a gateway serves, people answer on its page)"
 	}
 	return "nobody can be asked from here"
 }

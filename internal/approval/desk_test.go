@@ -215,7 +215,7 @@ func TestNobodyCanBeAsked(t *testing.T) {
 		}
 		<-q.end
 		for origin, words := range map[tool.Origin]string{
-			tool.FromChat: "use a terminal", tool.FromCron: "a gateway has to serve", tool.FromChannel: "nobody can be asked from here",
+			tool.FromChat: "a terminal, goclaw chat", tool.FromCron: "where a gateway serves", tool.FromChannel: "nobody can be asked from here",
 		} {
 			alone := request(ada, `{"a":2}`)
 			alone.Scope = tool.NewScope(tool.Facts{Agent: "main", Origin: origin, Caller: ada})

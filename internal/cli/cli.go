@@ -217,7 +217,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.quiet, "quiet", false, "say nothing on the side: no tools, notices or warnings")
 	root.AddCommand(
 		a.startCommand(), a.statusCommand(), a.runCommand(), a.chatCommand(), a.toolsCommand(), a.hooksCommand(), a.sessionsCommand(), a.tracesCommand(), a.usageCommand(),
-		a.promptCommand(), a.ragCommand(), a.modelsCommand(),
+		a.promptCommand(), a.ragCommand(), a.modelsCommand(), a.approvalsCommand(),
 		a.demoCommand(), a.configCommand(), a.usersCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommand(helpCommand())
