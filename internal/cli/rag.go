@@ -140,6 +140,10 @@ func (a *app) evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
 }
 
 func (v shownEval) write(w io.Writer, missed bool) error {
+	if v.Queries+v.None.Queries == 0 {
+		_, err := fmt.Fprintln(w, none("requests", v.Agent, ""))
+		return err
+	}
 	var b strings.Builder
 	how := "by words"
 	if v.Semantic {

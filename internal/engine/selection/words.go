@@ -12,9 +12,11 @@ import (
 	"github.com/goclaw/goclaw/internal/lib/retrieval"
 )
 
+//go:generate go test -run TopicStems -update .
+
 // stemsFile is topics.txt with stems in place of words and the other way round,
 // so that reading it costs a start of the program next to nothing. The test that
-// compares them writes it anew with -update.
+// compares them writes it.
 //
 //go:embed topics.stems
 var stemsFile string
