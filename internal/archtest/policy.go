@@ -86,7 +86,7 @@ var goclaw = policy{
 		{"internal/agent"},
 
 		{"internal/engine"},
-		{"internal/engine/surface", "internal/engine/selection", "internal/engine/pool", "internal/engine/cache", "internal/engine/spill"},
+		{"internal/engine/surface", "internal/engine/selection", "internal/engine/pool", "internal/engine/cache", "internal/engine/preset", "internal/engine/spill"},
 
 		{"internal/provider/*", "internal/tools/*", "internal/channel/*"},
 		{"internal/provider/openai/responses"},

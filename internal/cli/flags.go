@@ -22,7 +22,13 @@ var effective = map[string]string{
 	"tools explain": everywhere,
 	"tools invoke":  everywhere,
 	"prompt show":   everywhere,
-	"rag eval":      everywhere,
+
+	"tools presets list":    "home json log-level quiet",
+	"tools presets add":     "home role user json log-level quiet",
+	"tools presets approve": "home role user json log-level quiet",
+	"tools presets remove":  "home role user json log-level quiet",
+
+	"rag eval": everywhere,
 
 	"sessions list":   "home agent role user json log-level quiet",
 	"sessions show":   "home agent role user json log-level quiet",

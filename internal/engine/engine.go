@@ -26,6 +26,7 @@ import (
 	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/engine/surface"
@@ -47,6 +48,7 @@ type Options struct {
 	Spiller  *spill.Spiller      // keeps large results aside; nil shows every result whole
 	Selector *selection.Selector // picks what a request is shown; nil shows all that is permitted
 	Cache    *cache.Cache        // of the process; nil keeps no results
+	Presets  *preset.Book        // of the process; nil has none
 	Calls    Calls               // what Explain knows of stored calls; nil knows nothing
 	Timeout  time.Duration       // of calls whose tool sets none; 0 is DefaultTimeout
 	Hooks    *hook.Bus           // of the process; nil has none
@@ -72,6 +74,7 @@ type Engine struct {
 	selector *selection.Selector
 	spiller  *spill.Spiller
 	hooks    *hook.Bus
+	presets  *preset.Book
 	calls    Calls
 	log      *slog.Logger
 
@@ -92,7 +95,7 @@ func New(o Options) *Engine {
 	e := &Engine{
 		selector: o.Selector,
 		registry: o.Registry, pool: o.Pool, decider: surface.New(o.Policies, o.Log),
-		spiller: o.Spiller, hooks: o.Hooks, calls: o.Calls, log: o.Log,
+		spiller: o.Spiller, hooks: o.Hooks, presets: o.Presets, calls: o.Calls, log: o.Log,
 	}
 	e.decider.SetDialects(o.Dialects)
 	e.admit, e.before, e.work, e.show = steps(o)
@@ -123,10 +126,12 @@ func (e *Engine) surface(ctx context.Context, s tool.Scope, t llm.Target, st too
 	cat := e.registry.Catalog()
 	dec := e.decider.Decide(cat, s, t)
 	c := e.selector.Select(ctx, selection.Request{Catalog: cat, Permitted: dec.Permitted, Scope: s, State: st, Ask: ask})
-	return tool.Surface{
+	sf = tool.Surface{
 		Scope: s, Target: t, State: c.State, Picks: c.Picks, Notices: c.Notices,
 		Offered: c.Offered, Permitted: dec.Permitted, Removed: dec.Removed,
-	}, dec.Lists
+	}
+	withPresets(ctx, e.presets, &sf, ask)
+	return sf, dec.Lists
 }
 
 // Execute runs calls against what sf offers. It returns one outcome per call,

@@ -54,6 +54,7 @@ type bench struct {
 	pool  *pool.Pool
 	scope tool.Facts
 	state tool.State
+	idle  time.Duration // how long the session was quiet
 	log   *syncWriter
 }
 

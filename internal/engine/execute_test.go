@@ -559,7 +559,7 @@ func TestStepsAreTimed(t *testing.T) {
 		}
 		want := []string{
 			"resolve 0s", "offered 0s", "plan 0s", "arguments 0s", "policy 0s", "touches 0s", "queue 1s",
-			"plan 0s", "cache 0s", "run 1s", "touched 0s", "after 0s", "persist 0s", "spill 0s",
+			"plan 0s", "cache 0s", "run 1s", "touched 0s", "after 0s", "persist 0s", "spill 0s", "hint 0s",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %v", got)

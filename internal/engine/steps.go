@@ -54,7 +54,7 @@ func steps(o Options) (admit, before, work, show []step) {
 	}
 	show = []step{
 		{"spill", shower{o.Spiller}.show},
-		// hint: matching saved queries after a failure, with engine/selection
+		{"hint", hinter{o.Presets}.hint},
 	}
 	return admit, before, work, show
 }

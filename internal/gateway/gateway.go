@@ -33,6 +33,7 @@ import (
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/extend/host"
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/gateway/telemetry"
@@ -70,6 +71,8 @@ type Gateway struct {
 	Users    auth.Users
 	// Approvals is where calls ask people and people answer them.
 	Approvals *approval.Desk
+	// Presets are the calls that people wrote down.
+	Presets *preset.Book
 
 	opts    Options
 	log     *slog.Logger
@@ -181,6 +184,7 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	}
 	g.holds = session.NewHolds(filepath.Join(o.Home, "state", "locks"))
 	g.history = session.NewHistory(store.Sessions, time.Now)
+	g.Presets = preset.NewBook(store.Presets, log)
 	g.Approvals = approval.New(approval.Options{Store: store.Approvals, Claim: g.claimDesk, NewID: session.NewID, Log: log})
 	if err := g.sweep(ctx); err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func (s *service) handler(token string) (http.Handler, error) {
 		return nil, err
 	}
 	o := api.Options{
-		Backend: s.Gateway, Runner: s.Runner, Sessions: s.Sessions, Users: s.Users, Approvals: s.Approvals,
+		Backend: s.Gateway, Runner: s.Runner, Sessions: s.Sessions, Users: s.Users, Approvals: s.Approvals, Presets: s.Presets,
 		Token: token, PublicURL: s.Config.Gateway.PublicURL, Origins: s.Config.Gateway.CORS, Loopback: s.at.loopback,
 		Web: pages, Version: s.Gateway.opts.Version, Log: s.log,
 	}

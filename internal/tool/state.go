@@ -25,10 +25,20 @@ type State struct {
 	// or wrote it, so that a write can see that the file changed meanwhile.
 	Files []SeenFile `json:"files,omitempty"`
 
+	// Presets are those that descriptions show of tools that have more than there
+	// is room for, chosen when the list in Tools began.
+	Presets []PresetChoice `json:"presets,omitempty"`
+
 	// Dropped is how many messages the last request left out to fit the window,
 	// Room what is left of the windows of models that found a request too long.
 	Dropped int    `json:"dropped,omitempty"`
 	Room    []Room `json:"room,omitempty"`
+}
+
+// PresetChoice names the presets that a tool's description shows, in order.
+type PresetChoice struct {
+	Tool  string   `json:"tool"`
+	Names []string `json:"names"`
 }
 
 // Room is the largest request, in estimated tokens, that the session makes of
@@ -141,5 +151,6 @@ func (s State) Digest(path string) (string, bool) {
 // Equal reports whether s and t are the same.
 func (s State) Equal(t State) bool {
 	return s.Plan == t.Plan && slices.Equal(s.Tools, t.Tools) && slices.Equal(s.Added, t.Added) &&
-		slices.Equal(s.Used, t.Used) && s.Picked == t.Picked && slices.Equal(s.Own, t.Own) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room)
+		slices.Equal(s.Used, t.Used) && s.Picked == t.Picked && slices.Equal(s.Own, t.Own) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room) &&
+		slices.EqualFunc(s.Presets, t.Presets, func(a, b PresetChoice) bool { return a.Tool == b.Tool && slices.Equal(a.Names, b.Names) })
 }

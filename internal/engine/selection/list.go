@@ -39,10 +39,13 @@ func (p *picking) keep() {
 	}
 	switch {
 	case len(kept) == 0:
+		p.State.Presets = nil // they go with the list
 	case unpicked > maxUnpicked:
 		p.notices = append(p.notices, fmt.Sprintf("the session's list of tools began anew: %d of its %d tools were picked no more", unpicked, len(kept)))
+		p.State.Presets = nil
 	case p.Ask.Idle >= maxIdle:
 		p.notices = append(p.notices, fmt.Sprintf("the session's list of tools began anew: the session was quiet for %s", p.Ask.Idle.Round(time.Minute)))
+		p.State.Presets = nil
 	default:
 		p.behind(kept)
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -91,6 +92,8 @@ type Options struct {
 	Users    auth.Users
 	// Approvals is where calls ask people and people answer them.
 	Approvals *approval.Desk
+	// Presets are the calls that people wrote down.
+	Presets *preset.Book
 	// Token is accepted as an admin's API token; empty for none.
 	Token string
 	// Hosts are names under which people reach the gateway, besides localhost

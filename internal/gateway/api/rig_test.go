@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/store/sqlite/sqlitetest"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -90,7 +92,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 		WhileBusy: o.busy, Keep: o.keep, Waiting: o.wait,
 	})
 	r.backend = &backend{r: r, kept: map[string]llm.Part{}}
-	r.gate = newGateOn(t, db, Options{Backend: r.backend, Runner: r.runner, Sessions: r.sessions, Approvals: deskOf(db.Approvals())})
+	r.gate = newGateOn(t, db, Options{Backend: r.backend, Runner: r.runner, Sessions: r.sessions, Approvals: deskOf(db.Approvals()), Presets: preset.NewBook(db.Presets(), slog.Default())})
 	r.client = &http.Client{Transport: &http.Transport{DialContext: r.serve().dial, DisableCompression: true}}
 	r.stop = sync.OnceFunc(func() {
 		r.model.release()

@@ -8,6 +8,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/budget"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -240,6 +241,16 @@ func routes() []route {
 		{method: "POST", path: "/api/hooks/test", access: admin, handle: testHooks, refusals: []int{404}, summary: "Which rules match a call that somebody thinks of, and what they would do; nothing runs", body: HookTest{}, limit: 8 << 20, answers: gives(HookReadings{})},
 		{method: "GET", path: "/api/notices", access: admin, handle: listNotices, summary: "What rules told admins since the gateway started, the latest first", answers: gives(Notices{})},
 
+		{
+			method: "GET", path: "/api/presets", access: user, handle: listPresets, summary: "Calls that people wrote down (saved queries, presets of tools), in the order in which they were added: an admin sees all, others the approved ones and their own",
+			query: []param{{"tool", "of this tool"}}, answers: gives(Presets{}),
+		},
+		{
+			method: "POST", path: "/api/presets", access: user, handle: addPreset, refusals: []int{409}, summary: "Write a call down; models see it when an admin has approved it",
+			body: AddPreset{}, limit: maxBody, answers: gives(preset.Preset{}),
+		},
+		{method: "POST", path: "/api/presets/{tool}/{name}/approve", access: admin, handle: approvePreset, summary: "Show it to models from the next request on", answers: done},
+		{method: "DELETE", path: "/api/presets/{tool}/{name}", access: admin, handle: removePreset, summary: "Forget it", answers: done},
 		{method: "POST", path: "/tools/invoke", access: user, handle: invokeTool, refusals: []int{404}, summary: "One tool call under the caller's policy", body: Invoke{}, limit: 8 << 20, answers: gives(tool.Outcome{})},
 
 		{

@@ -9,6 +9,7 @@ import (
 	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -402,6 +403,19 @@ type Attachment struct {
 	Name string `json:"name"`
 	MIME string `json:"mime"`
 	Size int    `json:"size"` // bytes
+}
+
+// Presets are the calls that people wrote down.
+type Presets struct {
+	Presets []preset.Preset `json:"presets"`
+}
+
+// AddPreset is a call to write down.
+type AddPreset struct {
+	Tool        string          `json:"tool"`
+	Name        string          `json:"name"`                  // one line of at most 80 characters
+	Description string          `json:"description,omitempty"` // what it answers, one line of at most 300 characters
+	Args        json.RawMessage `json:"args"`                  // an object
 }
 
 // Approvals is a page of what people are asked.

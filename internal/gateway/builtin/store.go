@@ -14,6 +14,7 @@ import (
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/provider"
 	"github.com/goclaw/goclaw/internal/store/sqlite"
@@ -31,6 +32,7 @@ type Store struct {
 	Vectors   provider.Vectors
 	Ledger    budget.Ledger
 	Approvals approval.Store
+	Presets   preset.Store
 
 	db   *sqlite.DB
 	path string
@@ -64,7 +66,7 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open the state database: %w", err), db.Close())
 	}
 	return &Store{
-		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Usage: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Vectors: db.Embeddings(), Ledger: db.Ledger(), Approvals: db.Approvals(),
+		Sessions: db.Sessions(), Users: db.Users(), Blobs: db.Blobs(), Calls: db.Sessions(), Usage: db.Sessions(), Inbox: db.Inbox(), Answers: db.Answers(), Vectors: db.Embeddings(), Ledger: db.Ledger(), Approvals: db.Approvals(), Presets: db.Presets(),
 		db: db, path: o.Path, file: file,
 	}, nil
 }

@@ -279,6 +279,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/presets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Calls that people wrote down (saved queries, presets of tools), in the order in which they were added: an admin sees all, others the approved ones and their own */
+        get: operations["getApiPresets"];
+        put?: never;
+        /** Write a call down; models see it when an admin has approved it */
+        post: operations["postApiPresets"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/presets/{tool}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Forget it */
+        delete: operations["deleteApiPresetsToolName"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/presets/{tool}/{name}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show it to models from the next request on */
+        post: operations["postApiPresetsToolNameApprove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/prompt": {
         parameters: {
             query?: never;
@@ -728,6 +780,16 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description AddPreset is a call to write down. */
+        AddPreset: {
+            /** @description an object */
+            args: unknown;
+            /** @description what it answers, one line of at most 300 characters */
+            description?: string;
+            /** @description one line of at most 80 characters */
+            name: string;
+            tool: string;
+        };
         /** @description Agent is one agent that can be talked to. */
         Agent: {
             default: boolean;
@@ -1575,6 +1637,27 @@ export interface components {
             busy: number;
             queued: number;
             workers: number;
+        };
+        /** @description Preset is a call that was written down. */
+        PresetPreset: {
+            /** Format: date-time */
+            approved?: string;
+            /** @description empty while nobody has */
+            approved_by?: string;
+            /** @description an object, at most 8 KiB */
+            args: unknown;
+            author: string;
+            /** Format: date-time */
+            created: string;
+            /** @description what it answers, in a sentence, at most 300 characters */
+            description: string;
+            /** @description for people and models, at most 80 characters */
+            name: string;
+            tool: string;
+        };
+        /** @description Presets are the calls that people wrote down. */
+        Presets: {
+            presets: components["schemas"]["PresetPreset"][];
         };
         /** @description Problem is an error as a client reads it (RFC 9457). */
         Problem: {
@@ -3059,6 +3142,132 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getApiPresets: {
+        parameters: {
+            query?: {
+                /** @description of this tool */
+                tool?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Presets"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    postApiPresets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description at most 1 MiB */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddPreset"];
+            };
+        };
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PresetPreset"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteApiPresetsToolName: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tool: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    postApiPresetsToolNameApprove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tool: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Error"];

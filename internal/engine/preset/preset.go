@@ -1,0 +1,165 @@
+// Package preset keeps calls that were worth writing down: saved queries of
+// db_query and presets of other tools, each with its arguments. A person
+// proposes one, an admin approves it; only approved ones are shown to models,
+// in the descriptions of their tools and beside a failed call that they may
+// replace. A preset gives no power: whoever uses it makes an ordinary call.
+//
+// A [Book] is shared by all agents of the process, lives as long as the
+// gateway and has nothing to close. It reads what other processes changed
+// within two seconds. Start reading at [Preset]; describe.go writes what models
+// read.
+package preset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// Preset is a call that was written down. Tool and Name together are its
+// identity.
+type Preset struct {
+	Tool        string          `json:"tool"`
+	Name        string          `json:"name"`        // for people and models, at most 80 characters
+	Description string          `json:"description"` // what it answers, in a sentence, at most 300 characters
+	Args        json.RawMessage `json:"args"`        // an object, at most 8 KiB
+	Author      string          `json:"author"`
+	Created     time.Time       `json:"created"`
+	ApprovedBy  string          `json:"approved_by,omitempty"` // empty while nobody has
+	Approved    time.Time       `json:"approved,omitzero"`
+}
+
+const (
+	maxName        = 80
+	maxDescription = 300
+	maxArgs        = 8 << 10
+)
+
+// Check says what is wrong with a preset that somebody proposes.
+func (p Preset) Check() error {
+	var object map[string]json.RawMessage
+	switch {
+	case !tool.ValidName(p.Tool):
+		return fmt.Errorf("tool: %q is no name of a tool", p.Tool)
+	case !oneLine(p.Name, maxName):
+		return fmt.Errorf("name: give one line of 1 to %d characters", maxName)
+	case p.Description != "" && !oneLine(p.Description, maxDescription):
+		return fmt.Errorf("description: give one line of at most %d characters", maxDescription)
+	case len(p.Args) > maxArgs:
+		return fmt.Errorf("args: they have %d bytes, and may have %d", len(p.Args), maxArgs)
+	case json.Unmarshal(p.Args, &object) != nil || object == nil:
+		return errors.New("args: give a JSON object")
+	}
+	return nil
+}
+
+func oneLine(s string, most int) bool {
+	return strings.TrimSpace(s) != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// Datasource is the database that the preset asks; empty when it names none.
+func (p Preset) Datasource() string { return datasource(p.Args) }
+
+func datasource(args json.RawMessage) string {
+	var in struct {
+		Datasource string `json:"datasource"`
+	}
+	if json.Unmarshal(args, &in) != nil {
+		return ""
+	}
+	return in.Datasource
+}
+
+var (
+	// ErrUnknown says that there is no such preset.
+	ErrUnknown = errors.New("there is no such preset")
+	// ErrExists says that the tool has a preset of that name.
+	ErrExists = errors.New("the tool has a preset of that name already")
+)
+
+// Store keeps presets. Implementations are safe for concurrent use.
+type Store interface {
+	// Presets lists all, in the order in which they were added.
+	Presets(ctx context.Context) ([]Preset, error)
+	// Add adds one, or returns [ErrExists].
+	Add(ctx context.Context, p Preset) error
+	// Approve notes who approved one, or returns [ErrUnknown]. One that is
+	// approved stays as it is.
+	Approve(ctx context.Context, toolName, name, by string, at time.Time) error
+	// Remove removes one, or returns [ErrUnknown].
+	Remove(ctx context.Context, toolName, name string) error
+}
+
+// freshFor is how old what a book knows may get.
+const freshFor = 2 * time.Second
+
+// Book gives quick access to the approved presets.
+type Book struct {
+	Store
+	log *slog.Logger
+
+	mu       sync.Mutex
+	approved map[string][]Preset // by tool
+	read     time.Time
+}
+
+// NewBook makes a book on a store.
+func NewBook(s Store, log *slog.Logger) *Book { return &Book{Store: s, log: log} }
+
+// Approved lists the approved presets of a tool in the order in which they were
+// added. While they can't be read it is what was last known. A nil book has
+// none.
+func (b *Book) Approved(ctx context.Context, toolName string) []Preset {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.read.IsZero() || time.Since(b.read) >= freshFor {
+		b.load(ctx)
+	}
+	return b.approved[toolName]
+}
+
+func (b *Book) load(ctx context.Context) {
+	all, err := b.Store.Presets(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			b.log.Warn("presets not read", "err", err)
+		}
+		return
+	}
+	b.approved, b.read = map[string][]Preset{}, time.Now()
+	for _, p := range all {
+		if p.ApprovedBy != "" {
+			b.approved[p.Tool] = append(b.approved[p.Tool], p)
+		}
+	}
+}
+
+// Approve approves a preset and makes it known at once.
+func (b *Book) Approve(ctx context.Context, toolName, name, by string, at time.Time) error {
+	defer b.forget()
+	return b.Store.Approve(ctx, toolName, name, by, at)
+}
+
+// Remove removes a preset and has it gone at once.
+func (b *Book) Remove(ctx context.Context, toolName, name string) error {
+	defer b.forget()
+	return b.Store.Remove(ctx, toolName, name)
+}
+
+func (b *Book) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read = time.Time{}
+}

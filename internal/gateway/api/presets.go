@@ -1,0 +1,64 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine/preset"
+)
+
+func listPresets(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	all, err := s.opts.Presets.Presets(r.Context())
+	if err != nil {
+		return err
+	}
+	of := r.URL.Query().Get("tool")
+	out := Presets{Presets: []preset.Preset{}}
+	for _, p := range all {
+		seen := c.Role == auth.Admin || p.ApprovedBy != "" || p.Author == c.ID
+		if seen && (of == "" || p.Tool == of) {
+			out.Presets = append(out.Presets, p)
+		}
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+func addPreset(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	var body AddPreset
+	if err := decode(r, &body); err != nil {
+		return err
+	}
+	p := preset.Preset{Tool: body.Tool, Name: body.Name, Description: body.Description, Args: body.Args, Author: c.ID, Created: time.Now().UTC()}
+	if err := p.Check(); err != nil {
+		return badRequest("%v", err)
+	}
+	err := s.opts.Presets.Add(r.Context(), p)
+	if errors.Is(err, preset.ErrExists) {
+		return problem(http.StatusConflict, "exists", "%v", preset.ErrExists)
+	}
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+func approvePreset(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+	return changed(w, r, s.opts.Presets.Approve(r.Context(), r.PathValue("tool"), r.PathValue("name"), c.ID, time.Now().UTC()))
+}
+
+func removePreset(s *Server, w http.ResponseWriter, r *http.Request, _ Caller) error {
+	return changed(w, r, s.opts.Presets.Remove(r.Context(), r.PathValue("tool"), r.PathValue("name")))
+}
+
+func changed(w http.ResponseWriter, r *http.Request, err error) error {
+	if errors.Is(err, preset.ErrUnknown) {
+		return notFound("%s has no preset %q", r.PathValue("tool"), r.PathValue("name"))
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
