@@ -107,7 +107,7 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	x.present(entry, cat.Notes)
 	sf, _ := e.surface(ctx, s, t, st, ask)
 	shown := x.exposure(entry, &sf)
-	last, ok, err := e.lastCall(ctx, s, x.Tool)
+	last, ok, err := e.LastCall(ctx, s, x.Tool)
 	if err != nil {
 		return x.Explanation, fmt.Errorf("explain %s: %w", x.Tool, err)
 	}
@@ -123,8 +123,8 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	return x.Explanation, nil
 }
 
-// lastCall is the last call of a tool that the caller of s may hear of.
-func (e *Engine) lastCall(ctx context.Context, s tool.Scope, name string) (o tool.Outcome, ok bool, err error) {
+// LastCall is the last stored call of a tool that the caller of s may hear of.
+func (e *Engine) LastCall(ctx context.Context, s tool.Scope, name string) (o tool.Outcome, ok bool, err error) {
 	q, ok := e.query(s, name)
 	if !ok {
 		return o, false, nil

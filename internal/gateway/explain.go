@@ -28,6 +28,11 @@ func (g *Gateway) Explain(ctx context.Context, req run.Request, name string) (ap
 	if err != nil || !x.Exposed() {
 		return x, err
 	}
+	decided, err := g.admission(ctx, look, x.Tool)
+	if err != nil {
+		return x, fmt.Errorf("explain %s: %w", x.Tool, err)
+	}
+	x.Add(decided...)
 	remarks, err := g.guidance(ctx, look, ask, x.Tool)
 	if err != nil {
 		return x, fmt.Errorf("explain %s: %w", x.Tool, err)

@@ -163,6 +163,63 @@ func TestWhyACallIsRefused(t *testing.T) {
 	}
 }
 
+// Rules and people that decide about calls are named before a call, and with
+// the call that they refused.
+func TestWhichRuleRefusesACall(t *testing.T) {
+	t.Parallel()
+	r := alice(t, `hooks:
+  - {name: no-issues, tools: [github_issue], action: block, message: Ask Ann.}
+  - {name: careful, tools: [file_write], match: 'args.path == "secret.txt"', action: approve}
+  - {name: told, action: notify}
+`, fakellm.Calls(fakellm.Use("github_issue", `{}`)), fakellm.Text("No."), fakellm.Calls(fakellm.Use("file_write", `{"path":"secret.txt","content":"x"}`)), fakellm.Text("No."))
+	admission := func(x engine.Explanation) (list []string) {
+		for _, m := range x.Remarks {
+			if m.Topic == engine.Admission {
+				list = append(list, fmt.Sprintf("%s (%s)", m.Detail, m.Where.Place()))
+			}
+		}
+		return list
+	}
+	issue := admin("s", "open a github issue")
+	x := r.explain(issue, "github_issue")
+	want := "a call without arguments would be blocked by the rule no-issues: it has no condition (config.yaml:6)"
+	if got := admission(x); len(got) != 1 || got[0] != want || !strings.HasPrefix(x.Fix, "change the rule no-issues; goclaw hooks test --tool github_issue") {
+		t.Errorf("got %v, fix %s", got, x.Fix)
+	}
+	want = "a call would wait for a person's approval by the rule careful where its condition holds: args.path == \"secret.txt\" (config.yaml:7)"
+	if got := admission(r.explain(admin("s", "write a file"), "file_write")); len(got) != 1 || got[0] != want {
+		t.Errorf("a condition on arguments that nobody knows yet: %v", got)
+	}
+	r.say("s", "open a github issue")
+	x = r.explain(issue, "github_issue")
+	if got := stops(x); !strings.HasPrefix(got, "executed: step before, rule no-issues: ") || !strings.HasSuffix(got, "(config.yaml:6)") || !strings.Contains(x.Fix, "goclaw hooks test --tool github_issue") {
+		t.Errorf("got %s, fix %s", got, x.Fix)
+	}
+	r.say("s", "write a file")
+	x = r.explain(admin("s", "write a file"), "file_write")
+	if got := stops(x); !strings.HasPrefix(got, "executed: step before, rule careful: ") {
+		t.Errorf("an approval that nobody could give: %s, fix %s", got, x.Fix)
+	}
+	want = "a call with the arguments of the last one would wait for a person's approval by the rule careful: its condition holds (config.yaml:7)"
+	if got := admission(x); len(got) != 1 || got[0] != want {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Plan mode refuses what changes something, and explaining says so.
+func TestPlanModeIsSaid(t *testing.T) {
+	t.Parallel()
+	r := alice(t, "", fakellm.Calls(fakellm.Use("enter_plan_mode", `{}`)), fakellm.Text("Planning."))
+	r.say("s", "Plan this first: write a file.")
+	x := r.explain(admin("s", "write a file"), "file_write")
+	if got := stops(x); got != "executed: plan mode is on, so a call would be refused" || x.Fix != "leave plan mode (exit_plan_mode)" {
+		t.Errorf("got %s, fix %s", got, x.Fix)
+	}
+	if x := r.explain(admin("other", "write a file"), "file_write"); stops(x) != "" {
+		t.Errorf("another session: %s", stops(x))
+	}
+}
+
 // The tool works and the model does not work as it should: guidance.
 func TestWhatGuidesTheModel(t *testing.T) {
 	t.Parallel()

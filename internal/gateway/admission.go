@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/hook"
+	"github.com/goclaw/goclaw/internal/hook/rule"
+)
+
+// admission tells which rules and handlers decide about calls of a tool: the
+// rules are read for the arguments of its last call, without doing anything,
+// and which handlers there are is said, since only they know.
+func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engine.Remark, error) {
+	entry, ok := look.Agent.Registry.Catalog().Find(name)
+	if !ok {
+		return nil, nil // it left meanwhile
+	}
+	last, called, err := look.Agent.Engine.LastCall(ctx, look.Scope, name)
+	if err != nil {
+		return nil, err
+	}
+	args, of := json.RawMessage("{}"), "without arguments"
+	if called && len(last.Args) > 0 {
+		args, of = last.Args, "with the arguments of the last one"
+	}
+	call := hook.Call{ID: "explain", Scope: look.Scope, Tool: name, Owner: entry.Owner, Def: entry.Def, Args: args}
+	set, _ := g.inForce()
+	var out []engine.Remark
+	for _, r := range set.Try(ctx, &call, nil) {
+		if !r.Matches || r.Rule.Action == rule.Notify {
+			continue
+		}
+		does := map[rule.Action]string{
+			rule.Block: "would be blocked", rule.Approve: "would wait for a person's approval", rule.Webhook: "would be put to a webhook, which has to allow it",
+		}[r.Rule.Action]
+		m := engine.Remark{
+			Topic: engine.Admission, Where: r.Rule.Where,
+			Detail: fmt.Sprintf("a call %s %s by the rule %s: %s", of, does, r.Rule.Name, r.Why),
+		}
+		if r.Unsure && !called {
+			m.Detail = fmt.Sprintf("a call %s by the rule %s where its condition holds: %s", does, r.Rule.Name, r.Rule.Match)
+		} else if r.Rule.Action == rule.Block {
+			m.Fix = fmt.Sprintf("change the rule %s; goclaw hooks test --tool %s --args JSON tells what it does", r.Rule.Name, name)
+		}
+		out = append(out, m)
+	}
+	var handlers []string
+	for _, h := range g.Hooks.Handlers() {
+		if h.Hook == "before_tool_call" && h.Source != rule.Source && !h.Observes {
+			handlers = append(handlers, h.Name)
+		}
+	}
+	if len(handlers) > 0 {
+		out = append(out, engine.Remark{Topic: engine.Admission, Detail: "handlers that decide about every call: " + strings.Join(handlers, ", ")})
+	}
+	return out, nil
+}
