@@ -97,6 +97,7 @@ func drawFacts(t *rapid.T) tool.Facts {
 		Sandbox:  true,
 		Flush:    rapid.IntRange(0, 5).Draw(t, "flush") == 0,
 		Depth:    rapid.IntRange(0, 1).Draw(t, "depth"),
+		Narrowed: tool.Narrowed{Allow: drawRuntimeList(t, "hook"), By: "h", Failed: rapid.SampledFrom([]string{"", "", "", "f"}).Draw(t, "failed")},
 	}
 }
 
@@ -129,7 +130,7 @@ func TestListsNeverWiden(t *testing.T) {
 
 		at := rapid.IntRange(0, len(p)-1).Draw(t, "at")
 		added := drawList(t, "added")
-		switch how := rapid.SampledFrom([]string{"deny", "allow", "also_allow", "cap", "declared", "profile", "runtime", "runtime deny", "skills"}).Draw(t, "how"); {
+		switch how := rapid.SampledFrom([]string{"deny", "allow", "also_allow", "cap", "declared", "profile", "runtime", "runtime deny", "skills", "hook", "hook fails"}).Draw(t, "how"); {
 		case how == "deny":
 			p[at].Deny = append(slices.Clone(p[at].Deny), added...)
 		case how == "allow" && len(p[at].Allow) == 0:
@@ -140,6 +141,10 @@ func TestListsNeverWiden(t *testing.T) {
 			f.Allow = drawEntries(t, "more")
 		case how == "runtime deny":
 			f.Deny = append(f.Deny, rapid.SliceOfN(rapid.SampledFrom(entries), 0, 3).Draw(t, "more")...)
+		case how == "hook":
+			f.Narrowed.Allow = f.Narrowed.Allow.Intersect(drawRuntimeList(t, "more"))
+		case how == "hook fails":
+			f.Narrowed.Failed = "g"
 		case how == "skills":
 			f.Skills = f.Skills.Intersect(drawRuntimeList(t, "more"))
 		case how == "profile" && p[at].Profile.Value == "":
