@@ -67,7 +67,7 @@ func TestRecall(t *testing.T) {
 		t.Run(test.set, func(t *testing.T) {
 			t.Parallel()
 			docs, queries := labelled(t, test.set, true)
-			if test.set == "later" { // nothing was tuned on it
+			if test.set == "later" { // written when the weights stood; see the README there
 				_, rest := labelled(t, test.set, false)
 				queries = append(queries, rest...)
 			}
