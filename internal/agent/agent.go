@@ -112,6 +112,8 @@ type Directive struct {
 	// Joined are the ids under which the inbox keeps those of Messages that a
 	// person said; storing the round takes them out of it.
 	Joined []string
+	// Effects change the state before the call: what a person switched meanwhile.
+	Effects []tool.Effect
 	// NoTools makes the next call the last one: tools stay in the request, but
 	// may not be called. If the model then says nothing, Reason is said.
 	NoTools bool
@@ -133,6 +135,7 @@ type Turn struct {
 	System string        // what an API client adds to the session context; empty for none
 	Seed   []llm.Message // what a new session begins with, before Message; nil for nothing
 	Added  []Addition    // what hooks add to the session context
+	Plan   bool          // it begins in plan mode
 	Fresh  bool          // a model is to answer, not the cache of answers
 }
 

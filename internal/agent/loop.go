@@ -38,6 +38,7 @@ func (l *loop) answer() error {
 	var last *Round
 	for n := 1; ; n++ {
 		d := l.watch.Before(l.ctx, n, last)
+		l.plan(&d, n)
 		if d.Notice != "" {
 			l.notice(Told{Kind: d.NoticeKind, Text: d.Notice}, nil)
 		}
@@ -245,6 +246,11 @@ func (l *loop) work(r *Round, sf tool.Surface) error {
 		r.State = r.State.Apply(o.Effects...)
 		if o.Ran() || o.Cached {
 			r.State = r.State.Using(o.Tool)
+		}
+		for _, e := range o.Effects {
+			if e.Kind == tool.PlanMode {
+				r.State.Told = r.State.Plan // its result says so
+			}
 		}
 	}
 	failed = errors.Join(failed, l.settle(r))

@@ -181,7 +181,9 @@ func (c *chat) begin(ctx context.Context, last bool) error {
 func (c *chat) key() session.Key { return session.Key{Agent: c.req.Agent, ID: c.req.Session} }
 
 // renew begins a new session, which exists when its first message is sent.
-func (c *chat) renew(title string) { c.req.Session, c.title, c.begun = session.NewID(), title, false }
+func (c *chat) renew(title string) {
+	c.req.Session, c.title, c.begun, c.req.Plan = session.NewID(), title, false, false
+}
 
 // message is the request of a message.
 func (c *chat) message(text string) run.Request {
@@ -202,7 +204,7 @@ func (c *chat) note(ctx context.Context, e agent.Event) error {
 	if err != nil {
 		return err
 	}
-	c.begun = true
+	c.begun, c.req.Plan = true, false // the session has it now
 	if c.title == "" {
 		return nil
 	}

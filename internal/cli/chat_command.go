@@ -56,6 +56,8 @@ func (c *chat) do(ctx context.Context, call command.Call) error {
 		return c.steer(call.Arg)
 	case "approve":
 		return c.approve(ctx, call.Arg)
+	case "plan":
+		return c.plan(ctx, call.Arg)
 	case "tools":
 		return c.tools(ctx, call.Arg)
 	case "context":
@@ -192,7 +194,7 @@ func (c *chat) resume(ctx context.Context, name string) error {
 	case 0:
 		return fmt.Errorf("there is no session %s of agent %s; /sessions lists them", name, c.req.Agent)
 	case 1:
-		c.req.Session, c.title, c.begun = found[0].ID, "", true
+		c.req.Session, c.title, c.begun, c.req.Plan = found[0].ID, "", true, false
 		c.tell("conversation %s: %s", found[0].ID, found[0].Title)
 		return nil
 	}

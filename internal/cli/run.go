@@ -79,7 +79,7 @@ func unattended(o tool.Origin) bool { return o == tool.FromCron || o == tool.Fro
 
 func (a *app) runCommand() *cobra.Command {
 	var s scopeFlags
-	var demo, fresh bool
+	var demo, fresh, plan bool
 	cmd := &cobra.Command{
 		Use:   "run [TEXT]",
 		Short: "Run one turn: the answer streams to standard output",
@@ -100,12 +100,13 @@ func (a *app) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req.Message, req.Fresh = llm.UserMessage(text), fresh
+			req.Message, req.Fresh, req.Plan = llm.UserMessage(text), fresh, plan
 			return a.turn(cmd, req, demo)
 		},
 	}
 	s.add(cmd)
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "ask the model, not the cache of answers")
+	cmd.Flags().BoolVar(&plan, "plan", false, "begin in plan mode: what changes something is refused until the plan is agreed to")
 	cmd.Flags().BoolVar(&demo, "allow-demo", false, "use the demo model (a script, no AI) when no provider is set up")
 	return cmd
 }

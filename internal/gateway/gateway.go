@@ -202,7 +202,7 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	g.Runner = run.New(run.Options{
 		Profile: g.Profile, Model: g.models.check, Hold: g.hold, WhileBusy: run.Busy(c.Sessions.WhileBusy),
 		Inbox: store.Inbox, History: g.history, Owner: g.owner, Vouch: g.vouch,
-		Observe: g.observe, Spent: g.spent, Ended: g.ended, Budget: g.budget, Hooks: g.Hooks,
+		Change: store.Sessions.Change, Observe: g.observe, Spent: g.spent, Ended: g.ended, Budget: g.budget, Hooks: g.Hooks,
 	})
 	return g, nil
 }

@@ -10,6 +10,7 @@ import (
 // effects in their results, never directly.
 type State struct {
 	Plan  bool     `json:"plan,omitempty"`  // plan mode is on: write tools are refused
+	Told  bool     `json:"told,omitempty"`  // the model was last told that plan mode is on
 	Tools []string `json:"tools,omitempty"` // the session's tool list, in the order it was offered
 	Added []string `json:"added,omitempty"` // tools that search_tools added in this run
 	Used  []string `json:"used,omitempty"`  // tools that the previous turn used, or this one: see Picked
@@ -150,7 +151,7 @@ func (s State) Digest(path string) (string, bool) {
 
 // Equal reports whether s and t are the same.
 func (s State) Equal(t State) bool {
-	return s.Plan == t.Plan && slices.Equal(s.Tools, t.Tools) && slices.Equal(s.Added, t.Added) &&
+	return s.Plan == t.Plan && s.Told == t.Told && slices.Equal(s.Tools, t.Tools) && slices.Equal(s.Added, t.Added) &&
 		slices.Equal(s.Used, t.Used) && s.Picked == t.Picked && slices.Equal(s.Own, t.Own) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room) &&
 		slices.EqualFunc(s.Presets, t.Presets, func(a, b PresetChoice) bool { return a.Tool == b.Tool && slices.Equal(a.Names, b.Names) })
 }

@@ -65,6 +65,7 @@ func Common() Set {
 		{Name: "stop", Use: "stop what is going on"},
 		{Name: "steer", Kind: Text, Arg: "TEXT", Use: "say something to the run that is going, between two of its steps"},
 		{Name: "approve", Kind: Answer, Arg: "[once|always|no] [ID]", Use: "answer a tool call that waits for it: once when nothing is said; always lets the same call through from now on"},
+		{Name: "plan", Kind: Text, Arg: "[on|off]", Use: "turn plan mode on, in which nothing is changed, or off"},
 		{Name: "tools", Kind: Tool, Arg: "[NAME]", Use: "list the tools on offer, or explain one"},
 		{Name: "context", Use: "show what the model is told, by size"},
 		{Name: "usage", Use: "show tokens and cost of this conversation"},
@@ -74,7 +75,7 @@ func Common() Set {
 }
 
 // later are commands of every front end that this version doesn't have yet.
-var later = []string{"compact", "skills", "plan"}
+var later = []string{"compact", "skills"}
 
 // Call is what a person wrote: a command, or a message when Name is empty.
 type Call struct {

@@ -59,7 +59,6 @@ func TestParseTellsWhatToWrite(t *testing.T) {
 		{"/frobnicate now", nil, "there is no command /frobnicate: /help lists them. To send it as a message, write //frobnicate"},
 		{"/" + strings.Repeat("x", 100), nil, "/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: "},
 		{"/Compact", nil, "/Compact is not in this version yet. To send it as a message, write //Compact"},
-		{"/plan the day", nil, "/plan is not in this version yet"},
 		{"/resume", nil, "/resume needs something behind it: write /resume NAME"},
 		{"/steer  ", nil, "write /steer TEXT"},
 		{"/stop it", nil, `/stop takes nothing behind it, and there is "it"`},

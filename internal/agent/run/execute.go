@@ -203,7 +203,7 @@ func (r *Runner) rescue(run *Run) {
 func (run *Run) turn() agent.Turn {
 	t := agent.Turn{
 		Scope: run.runner.scope(run.profile, run.request, run.ID), Message: run.request.Message,
-		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Fresh: run.request.Fresh,
+		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Plan: run.request.Plan, Fresh: run.request.Fresh,
 	}
 	if t.Model == "" {
 		t.Model = run.profile.Model
@@ -253,6 +253,15 @@ type record struct {
 type tally struct {
 	agent.Watch
 	record *record
+}
+
+// Before hands over what was switched in the session meanwhile.
+func (t *tally) Before(ctx context.Context, n int, last *agent.Round) agent.Directive {
+	d := t.Watch.Before(ctx, n, last)
+	if on, ok := t.record.run.runner.switched(t.record.lane); ok {
+		d.Effects = append(d.Effects, agent.PlanMode(on))
+	}
+	return d
 }
 
 func (t *tally) Spent(s *agent.Spent) {

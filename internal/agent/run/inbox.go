@@ -104,6 +104,7 @@ type rest struct {
 	System    string        `json:"system,omitempty"`
 	Seed      []llm.Message `json:"seed,omitempty"`
 	Fresh     bool          `json:"fresh,omitempty"`
+	Plan      bool          `json:"plan,omitempty"`
 	Cap       *[]string     `json:"cap,omitempty"` // nil sets no limit, an empty list allows nothing
 	Declared  *[]string     `json:"declared,omitempty"`
 	Allow     *[]string     `json:"allow,omitempty"`
@@ -118,7 +119,7 @@ type rest struct {
 func (run *Run) entry(busy Busy) (Entry, error) {
 	q := &run.request
 	b, err := json.Marshal(rest{
-		Delivery: q.Delivery, Message: q.Message, Model: q.Model, WhileBusy: busy, System: q.System, Seed: q.Seed, Fresh: q.Fresh,
+		Delivery: q.Delivery, Message: q.Message, Model: q.Model, WhileBusy: busy, System: q.System, Seed: q.Seed, Fresh: q.Fresh, Plan: q.Plan,
 		Cap: names(q.Cap), Declared: names(q.Declared), Allow: names(q.Allow), Deny: q.Deny,
 		Sandbox: q.Sandbox, Flush: q.Flush, Depth: q.Depth, Client: q.Client,
 	})
@@ -157,7 +158,7 @@ func (e *Entry) request() (Request, error) {
 		return q, err
 	}
 	q.Delivery, q.Message, q.Model, q.WhileBusy = r.Delivery, r.Message, r.Model, r.WhileBusy
-	q.System, q.Seed, q.Fresh, q.Cap, q.Declared = r.System, r.Seed, r.Fresh, list(r.Cap), list(r.Declared)
+	q.System, q.Seed, q.Fresh, q.Plan, q.Cap, q.Declared = r.System, r.Seed, r.Fresh, r.Plan, list(r.Cap), list(r.Declared)
 	q.Allow, q.Deny, q.Sandbox, q.Flush, q.Depth, q.Client = list(r.Allow), r.Deny, r.Sandbox, r.Flush, r.Depth, r.Client
 	return q, q.check()
 }

@@ -23,6 +23,9 @@ type lane struct {
 	// held. It is held as long as the lane exists, so that nobody comes between
 	// messages that were accepted.
 	release func()
+	// plan is what plan mode was switched to while the active run was going, nil
+	// when it was not or the run knows it.
+	plan *bool
 	// contended says that another process held the session: until the lane got
 	// it, what the lane has in the inbox could be run there.
 	contended bool
@@ -139,6 +142,7 @@ func (r *Runner) drive(l *lane, run *Run) {
 	defer r.wg.Done()
 	for run != nil {
 		r.execute(l, run)
+		r.keepPlan(l, run)
 		run = r.next(l)
 	}
 }

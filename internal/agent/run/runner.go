@@ -62,6 +62,9 @@ type Options struct {
 	// viewers are at the end. Of one that is parked the process that runs it
 	// tells.
 	Ended func(*Run)
+	// Change applies effects to the state of a session. Without it nothing can be
+	// switched in one.
+	Change func(ctx context.Context, key session.Key, effects ...tool.Effect) (tool.State, error)
 	// WhileBusy is Queue when empty.
 	WhileBusy Busy
 	// Waiting is how many messages may wait in one session; 100 when 0.
@@ -114,6 +117,9 @@ type Request struct {
 	// tells it: people's messages and answers in turn. A session that exists
 	// ignores it.
 	Seed []llm.Message
+	// Plan has the run begin in plan mode: a subagent inherits it so, and a
+	// session may begin with it.
+	Plan bool
 	// Fresh keeps the run from being answered out of the cache of answers, as a
 	// step of a procedure is.
 	Fresh bool

@@ -17,7 +17,7 @@ func (req *Request) joins(going *Run) bool {
 	return len(req.Bound)+len(g.Bound) == 0 && req.Caller == g.Caller && req.Origin == g.Origin && req.Delivery == g.Delivery && req.Model == g.Model &&
 		req.System == g.System && req.Cap.Equal(g.Cap) && req.Declared.Equal(g.Declared) &&
 		req.Allow.Equal(g.Allow) && slices.Equal(req.Deny, g.Deny) && req.Sandbox == g.Sandbox && req.Flush == g.Flush &&
-		req.Depth == g.Depth && slices.Equal(req.Client, g.Client)
+		req.Depth == g.Depth && req.Plan == g.Plan && slices.Equal(req.Client, g.Client)
 }
 
 // takeIn hands what came for the active run to its loop, with the ids under

@@ -62,6 +62,9 @@ type Store interface {
 	// that have one but were never settled are applied to the state, running
 	// turns end as interrupted. It returns how many of each it closed.
 	Interrupt(ctx context.Context, key Key, at time.Time) (turns, calls int, err error)
+	// Change applies effects to the state of the session and returns what comes
+	// of it. ErrNotFound says that there is no such session.
+	Change(ctx context.Context, key Key, effects ...tool.Effect) (tool.State, error)
 	// Unfinished lists the sessions that have a running turn.
 	Unfinished(ctx context.Context) ([]Key, error)
 	// Snapshot returns what KeepSnapshot stored for the session under name.

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -80,12 +81,13 @@ type Choice struct {
 
 // Select picks what a request is shown. It picks once for each turn: later
 // requests of the turn keep the list, as far as it is still permitted, and what
-// search_tools found meanwhile stands at its end.
+// search_tools found meanwhile stands at its end. Without a message, as when an
+// agent's tools are looked at, nothing is picked and everything shown.
 func (s *Selector) Select(ctx context.Context, r Request) Choice {
 	fresh := r.State.Picked != r.Scope.Run() || r.Scope.Run() == ""
 	p := &picking{Selector: s, Request: r, index: make(map[string]int, 64)}
 	switch {
-	case !s.o.Enabled || r.Scope.Declared().Limited():
+	case !s.o.Enabled || r.Scope.Declared().Limited() || nothing(r.Ask.Message):
 		p.all()
 		if !fresh {
 			p.picks = nil
@@ -101,6 +103,13 @@ func (s *Selector) Select(ctx context.Context, r Request) Choice {
 		c.State.Picked, c.State.Used, c.State.Added = r.Scope.Run(), nil, nil
 	}
 	return c
+}
+
+// nothing reports whether m holds nothing of a person.
+func nothing(m llm.Message) bool {
+	return !slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		return p.Kind != llm.KindContext && (p.Kind != llm.KindText || p.Text != "")
+	})
 }
 
 // indexOf returns what is made of a catalog, which is kept until another one

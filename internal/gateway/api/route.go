@@ -155,6 +155,7 @@ func routes() []route {
 		},
 		{method: "GET", path: "/api/sessions/{agent}/{id}", access: user, handle: getSession, summary: "One session and what goes on in it", answers: gives(SessionDetail{})},
 		{method: "PATCH", path: "/api/sessions/{agent}/{id}", access: user, handle: renameSession, refusals: []int{409}, summary: "Rename a session", body: Rename{}, limit: maxBody, answers: gives(Session{})},
+		{method: "PUT", path: "/api/sessions/{agent}/{id}/plan", access: user, handle: setPlan, refusals: []int{409}, summary: "Turn plan mode on or off, in which nothing is changed", body: PlanMode{}, limit: maxBody, answers: gives(PlanMode{})},
 		{
 			method: "POST", path: "/api/sessions/{agent}/{id}/fork", access: user, handle: forkSession, refusals: []int{409}, summary: "Begin a session with a copy of the first turns of this one",
 			headers: []param{{"Idempotency-Key", "1 to 128 printable characters; the same key of the same caller is the same fork"}},

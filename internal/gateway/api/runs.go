@@ -251,7 +251,7 @@ func within(ctx context.Context, d time.Duration, c <-chan struct{}) {
 // agent finds them; back takes them away again. Nothing in body widens what the
 // caller may do.
 func (s *Server) request(ctx context.Context, c Caller, body StartRun) (req run.Request, back func() error, err error) {
-	req = run.Request{Origin: c.origin(), Caller: c.Principal, Model: body.Model, Fresh: body.Fresh, WhileBusy: run.Busy(body.WhileBusy)}
+	req = run.Request{Origin: c.origin(), Caller: c.Principal, Model: body.Model, Fresh: body.Fresh, Plan: body.Plan, WhileBusy: run.Busy(body.WhileBusy)}
 	if body.ToolsAllow != nil {
 		req.Allow = tool.Only(*body.ToolsAllow...)
 	}

@@ -62,6 +62,8 @@ type StartRun struct {
 	Attachments []string `json:"attachments,omitempty"`
 	// Model is a provider or provider/model for this run.
 	Model string `json:"model,omitempty"`
+	// Plan has the run begin in plan mode, in which nothing is changed.
+	Plan bool `json:"plan,omitempty"`
 	// Fresh asks the model even where the cache of answers has one to an equal request.
 	Fresh bool `json:"fresh,omitempty"`
 	// ToolsAllow narrows the run to these tools, patterns and groups; an empty list allows none. ToolsDeny takes tools from it.
@@ -146,6 +148,11 @@ type SessionDetail struct {
 	Session
 	// Runs are the run that is going, if any, and those that wait, in order.
 	Runs []Run `json:"runs"`
+}
+
+// PlanMode is the body of PUT /api/sessions/{agent}/{id}/plan, and its answer.
+type PlanMode struct {
+	On bool `json:"on"`
 }
 
 // Rename is the body of PATCH /api/sessions/{agent}/{id}.

@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"nothing is stored twice", testDedupe},
 		{"what doesn't fit is refused", testRefused},
 		{"usage", testUsage},
+		{"changed", testChanged},
 		{"interrupted", testInterrupted},
 		{"interrupted at the next begin", testInterruptedAtBegin},
 		{"taken ids", testTaken},
@@ -394,6 +395,20 @@ func testUsage(t *testing.T, s session.Store) {
 	equal(t, "usage of the turns", []any{turns[0].Usage, turns[0].USD, turns[1].Usage, turns[1].USD}, []any{fullUsage, new(0.5), more, (*float64)(nil)})
 	one = value(s.Session(ctx, key))(t)
 	equal(t, "usage of the session", []any{one.Usage, one.USD}, []any{fullUsage.Add(more), (*float64)(nil)})
+}
+
+func testChanged(t *testing.T, s session.Store) {
+	ctx := t.Context()
+	on := tool.Effect{Kind: tool.PlanMode, Value: "on"}
+	_, err := s.Change(ctx, key, on)
+	wantErr(t, "nothing to change", err, session.ErrNotFound)
+	store(t, s, key, "run1", "hello", "hi", 0)
+	var want tool.State
+	equal(t, "turned off", value(s.Change(ctx, key, tool.Effect{Kind: tool.PlanMode, Value: "off"}))(t), want)
+	equal(t, "stored", value(s.Session(ctx, key))(t).State, &want)
+	want.Plan = true
+	equal(t, "turned on", value(s.Change(ctx, key, on, on))(t), want)
+	equal(t, "begun with it", value(s.Begin(ctx, key, turnOf("run2", "again", 30), "ignored"))(t).State, want)
 }
 
 func testInterrupted(t *testing.T, s session.Store) {

@@ -504,6 +504,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{agent}/{id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Turn plan mode on or off, in which nothing is changed */
+        put: operations["putApiSessionsAgentIdPlan"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{agent}/{id}/stop": {
         parameters: {
             query?: never;
@@ -1632,6 +1649,10 @@ export interface components {
         OpenAIProblem: {
             error: components["schemas"]["OpenAIFault"];
         };
+        /** @description PlanMode is the body of PUT /api/sessions/{agent}/{id}/plan, and its answer. */
+        PlanMode: {
+            on: boolean;
+        };
         /** @description PoolStatus is how busy the tools' workers are. */
         PoolStatus: {
             busy: number;
@@ -1954,6 +1975,8 @@ export interface components {
             message: string;
             /** @description Model is a provider or provider/model for this run. */
             model?: string;
+            /** @description Plan has the run begin in plan mode, in which nothing is changed. */
+            plan?: boolean;
             /** @description Sandbox holds the run to tools.sandbox. */
             sandbox?: boolean;
             /** @description Session is the conversation that goes on; empty begins one. */
@@ -3783,6 +3806,46 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["KeyReused"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    putApiSessionsAgentIdPlan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** @description at most 1 MiB */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanMode"];
+            };
+        };
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanMode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Error"];
