@@ -170,10 +170,10 @@ describe('the composer', () => {
 		show();
 		await write('/');
 		const options = screen.getAllByRole('option');
-		expect(options).toHaveLength(14);
+		expect(options).toHaveLength(15);
 		expect(field().getAttribute('aria-activedescendant')).toBe(options[0]!.id);
 		await fireEvent.keyDown(field(), { key: 'ArrowUp' });
-		expect(field().getAttribute('aria-activedescendant')).toBe(options[13]!.id);
+		expect(field().getAttribute('aria-activedescendant')).toBe(options[14]!.id);
 		await write('/help');
 		await fireEvent.keyDown(field(), { key: 'Enter' });
 		expect(spy.oncommand).toHaveBeenCalledWith(expect.objectContaining({ name: 'help' }), '');

@@ -23,7 +23,7 @@ describe('commands', () => {
 	])('%j is refused', (text, why) => expect(readCommand(text)).toEqual({ kind: 'wrong', why }));
 
 	it('complete what was begun', () => {
-		expect(complete('/', true)).toHaveLength(14);
+		expect(complete('/', true)).toHaveLength(15);
 		expect(complete('/', false).map((c) => c.name)).toEqual(['new', 'sessions', 'resume', 'agent', 'model', 'tools', 'context', 'help']);
 		expect(complete('/e', true).map((c) => c.name)).toEqual(['export']);
 		expect(complete('/new ', true)).toEqual([]);

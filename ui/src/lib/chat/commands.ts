@@ -21,6 +21,7 @@ export const commands: readonly Command[] = [
 	{ name: 'model', argument: '[name]', about: 'Choose the model that answers here from now on, or show which does' },
 	{ name: 'stop', about: 'Stop the answer that is being written', session: true },
 	{ name: 'steer', argument: 'text', about: 'Say something to the agent before its next step', session: true },
+	{ name: 'approve', argument: '[once | always | no]', about: 'Answer the tool call that waits for it', session: true },
 	{ name: 'tools', argument: '[name]', about: 'Show the tools that this conversation is offered, or explain one' },
 	{ name: 'context', about: 'Show what the next request to the model holds' },
 	{ name: 'usage', about: 'Show the tokens, the cost and what is left of budgets', session: true },
@@ -30,7 +31,7 @@ export const commands: readonly Command[] = [
 ];
 
 // Of every front end, and not in this version.
-const later = new Set(['compact', 'skills', 'plan', 'approve']);
+const later = new Set(['compact', 'skills', 'plan']);
 
 /** Typed is what a text in the composer means. */
 export type Typed = { kind: 'message'; text: string } | { kind: 'command'; command: Command; argument: string } | { kind: 'wrong'; why: string };

@@ -53,6 +53,21 @@ describe('a run as it is told live', () => {
 		expect(m.told(t).rounds[0]!.made).toEqual([{ id: `reply:${turn.rounds[0]!.number}:0`, name: 'image-1.png', mime: 'image/png' }]);
 	});
 
+	it('shows what people are asked at its call until that has an end', () => {
+		const approval = (id: string, status: 'open' | 'allowed' | 'expired') =>
+			({ id, status, tool: 'shell', rule: 'look', agent: 'main', run: 'r', call: 'c1', origin: 'chat', caller, created: at(0), args: { command: 'ls' } }) as const;
+		const tool = { id: 'c1', name: 'shell', index: 0 };
+		const asked = (events: Partial<Event>[]) => view([{ type: 'model_call_started', target }, ...events]).rounds[0]!.calls[0];
+		const one: Partial<Event> = { kind: 'approval_needed', tool, approval: approval('a', 'open') };
+		const two: Partial<Event> = { kind: 'approval_needed', tool, approval: approval('b', 'open') };
+		expect(asked([one])).toMatchObject({ id: 'c1', args: { command: 'ls' }, asked: [{ id: 'a' }] });
+		expect(asked([one, two])!.asked!.map((a) => a.id)).toEqual(['a', 'b']);
+		expect(asked([one, two, { kind: 'approval_answered', tool, approval: approval('a', 'allowed') }])!.asked!.map((a) => a.id)).toEqual(['b']);
+		expect(asked([one, { kind: 'approval_answered', tool, approval: approval('a', 'expired') }])!.asked).toBeUndefined();
+		expect(asked([one, { type: 'tool_finished', tool: { ...tool, outcome: outcome() } }])!.asked).toBeUndefined();
+		expect(view([{ type: 'model_call_started', target }, one]).rounds[0]!.behind).toEqual([]);
+	});
+
 	it('begins the words of a model call anew when they are retracted', () => {
 		const v = view([
 			{ type: 'run_started' }, { type: 'model_call_started', target }, { type: 'reasoning_chunk', text: 'hm' }, { type: 'token_chunk', text: 'wrong' },

@@ -9,7 +9,7 @@
 // often it was told the same ones: every page ends with the same view.
 //
 // Start reading at Chat, then applyEvent and applyPage.
-import type { Event, Message, Outcome, Part, Principal, Round, Run, Status, Target, Turn, Turns, Usage } from './types';
+import type { Approval, Event, Message, Outcome, Part, Principal, Round, Run, Status, Target, Turn, Turns, Usage } from './types';
 
 /** Notice is a word of the gateway between those of the model. */
 export interface Notice {
@@ -27,6 +27,8 @@ export interface Call {
 	readonly started?: string;
 	/** What the tool last told about how far it is. */
 	readonly progress?: string;
+	/** What people are asked before it runs, or before a call that it makes does, while nobody has answered. */
+	readonly asked?: readonly Approval[];
 	/** How it ended; missing while it runs. */
 	readonly outcome?: Outcome;
 }
@@ -425,6 +427,7 @@ function lastRound(t: Told, f: (r: RoundView) => RoundView): Told {
 }
 
 function notice(t: Told, ev: Event): Told {
+	if (ev.approval && ev.tool && t.rounds.length > 0) return lastRound(t, (r) => withCall(r, ev));
 	const n = { kind: ev.kind ?? '', text: ev.text ?? '' };
 	switch (n.kind) {
 		case 'queued':
@@ -448,9 +451,10 @@ function withCall(r: RoundView, ev: Event): RoundView {
 	const old: Call = i >= 0 ? r.calls[i]! : { id: e.id, index: e.index, name: e.name };
 	if (old.outcome) return r;
 	let c: Call = { ...old, name: e.name || old.name, args: e.args ?? old.args };
+	if (ev.approval) c = { ...c, args: c.args ?? (c.id === ev.approval.call ? ev.approval.args : undefined), asked: askedBy(c, ev.approval) };
 	if (ev.type === 'tool_started') c = { ...c, started: ev.time };
 	if (ev.type === 'tool_progress') c = { ...c, progress: ev.text };
-	if (ev.type === 'tool_finished') c = { ...c, args: c.args ?? parsed(e.outcome?.call.arguments ?? ''), outcome: e.outcome, started: c.started ?? e.outcome?.started, progress: undefined };
+	if (ev.type === 'tool_finished') c = { ...c, args: c.args ?? parsed(e.outcome?.call.arguments ?? ''), outcome: e.outcome, started: c.started ?? e.outcome?.started, progress: undefined, asked: undefined };
 	const calls = r.calls.slice();
 	if (i >= 0) calls[i] = c;
 	else {
@@ -458,6 +462,13 @@ function withCall(r: RoundView, ev: Event): RoundView {
 		calls.splice(at < 0 ? calls.length : at, 0, c);
 	}
 	return { ...r, calls };
+}
+
+/** askedBy is what a call still waits for when that is told of a. */
+function askedBy(c: Call, a: Approval): readonly Approval[] | undefined {
+	const rest = (c.asked ?? none).filter((o) => o.id !== a.id);
+	const asked = a.status === 'open' ? [...rest, a] : rest;
+	return asked.length > 0 ? asked : undefined;
 }
 
 // ---- records ----

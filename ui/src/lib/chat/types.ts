@@ -4,6 +4,7 @@ import type { components } from '../api/schema';
 type Schemas = components['schemas'];
 
 export type Agent = Schemas['Agent'];
+export type Approval = Schemas['ToolApproval'];
 export type Attachment = Schemas['Attachment'];
 export type Event = Schemas['Event'];
 export type Explanation = Schemas['EngineExplanation'];

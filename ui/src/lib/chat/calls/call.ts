@@ -2,11 +2,12 @@
 import type { Media, Outcome, OutcomeStatus } from '../types';
 
 /** State is how a call is, also while it has no outcome. */
-export type State = OutcomeStatus | 'running';
+export type State = OutcomeStatus | 'running' | 'asked';
 
 /** words says a state to a person. */
 export const words: Record<State, string> = {
 	running: 'running',
+	asked: 'waits for an answer',
 	ok: 'done',
 	error: 'failed',
 	refused: 'refused',
@@ -20,6 +21,7 @@ export const words: Record<State, string> = {
 /** meanings says a state in a sentence. */
 export const meanings: Record<State, string> = {
 	running: 'The call is running.',
+	asked: 'A person is asked whether the call may run.',
 	ok: 'The call went through.',
 	error: 'The tool ran and said that it failed.',
 	refused: 'A rule said no. Nothing ran.',
