@@ -20,7 +20,7 @@ import (
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	return group("tools", "What an agent may use, why not, and calls by hand", a.toolsList(), a.toolsInvoke(), a.toolsExplain(), a.toolsPresets())
+	return group("tools", "What an agent may use, why not, and calls by hand", a.toolsList(), a.toolsSelect(), a.toolsInvoke(), a.toolsExplain(), a.toolsPresets())
 }
 
 // shownSurface is what "tools list" prints.

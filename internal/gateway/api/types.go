@@ -264,6 +264,8 @@ type Surface struct {
 	Offered []Tool         `json:"offered"` // in the order in which a model is shown them
 	Others  []Tool         `json:"permitted_not_offered"`
 	Removed []tool.Removal `json:"removed"`
+	Picks   []tool.Pick    `json:"picks,omitempty"`   // why each of Offered is there, in the same order
+	Notices []string       `json:"notices,omitempty"` // of the pick: that the session's list begins anew, what could not be asked
 }
 
 // Tool is one tool of a [Surface].

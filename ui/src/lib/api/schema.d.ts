@@ -2016,11 +2016,15 @@ export interface components {
         /** @description Surface is what a run would be offered, and what not and why. */
         Surface: {
             agent: string;
+            /** @description of the pick: that the session's list begins anew, what could not be asked */
+            notices?: string[];
             /** @description in the order in which a model is shown them */
             offered: components["schemas"]["Tool"][];
             /** @enum {string} */
             origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
             permitted_not_offered: components["schemas"]["Tool"][];
+            /** @description why each of Offered is there, in the same order */
+            picks?: components["schemas"]["ToolPick"][];
             removed: components["schemas"]["ToolRemoval"][];
             /** @enum {string} */
             role: "admin" | "user" | "system";
