@@ -71,6 +71,8 @@ type ranking struct {
 	seen     [layers][]seen // of each term
 	request  uint32
 	clause   int32 // that is being read
+	weak     bool  // a weak word was heard
+	telling  bool  // a name, a word that isn't weak, or a second weak one was heard
 	scores   []float32
 	inClause []float32 // scores of one clause
 	lift     []float32 // the best share that a doc has of a clause's best
@@ -108,7 +110,9 @@ func (x *Index) Rank(message string, keep func(doc int) bool, k int) []Hit {
 	r := x.scratch.Get().(*ranking)
 	defer x.scratch.Put(r)
 	x.hear(r, message)
-	x.gather(r)
+	if x.gather(r); !r.telling {
+		return nil // "go on" speaks for no tool, though one may go somewhere
+	}
 	x.sum(r)
 	return x.best(r, keep, k)
 }
@@ -145,7 +149,7 @@ func (x *Index) gather(r *ranking) {
 		}
 		r.request = 1
 	}
-	r.evidence, r.clause = r.evidence[:0], 0
+	r.evidence, r.clause, r.telling, r.weak = r.evidence[:0], 0, false, false
 	strange, inside := 0, int32(0)
 	for i, h := range r.heard {
 		word, stem := r.text.Bytes(h.word), r.stems[h.start:h.end]
@@ -164,11 +168,13 @@ func (x *Index) gather(r *ranking) {
 		if h.stop {
 			continue
 		}
-		weight := x.weights.word
-		if x.known.weak[string(word)] {
+		weight, weak := x.weights.word, x.known.weak[string(word)]
+		if weak {
 			weight *= x.weights.weak
 		}
 		inTopics := x.matchTopics(r, stem, h.word, weight*x.weights.topic)
+		r.telling = r.telling || !weak || r.weak
+		r.weak = r.weak || weak
 		if h.term >= 0 {
 			r.add(byWord, h.term, h.word, weight, x.text.Postings(h.term))
 			if id, ok := x.parts.Term(stem); ok {
@@ -221,6 +227,7 @@ func (x *Index) matchName(r *ranking, i int) {
 		r.pair = append(r.pair, r.text.Bytes(h.word)...)
 		if docs := x.names[string(r.pair)]; docs != nil {
 			r.add(byName, docs[0].Doc, r.heard[i].word, x.weights.exact, docs)
+			r.telling = true
 		}
 		if whole {
 			return

@@ -119,6 +119,9 @@ func TestRank(t *testing.T) {
 		{"parrots", []string{"a_twin", "b_twin"}, "words", []string{"parrots"}},
 		{"hungry parot", []string{"a_twin", "b_twin"}, "words", []string{"~parot"}},
 		{"thanks a lot!", nil, "", nil},
+		{"What is it?", nil, "", nil},
+		{"who is there", nil, "", nil},
+		{"go on", nil, "", nil},
 		{"", nil, "", nil},
 	}
 	for _, test := range tests {
