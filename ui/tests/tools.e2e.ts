@@ -5,8 +5,11 @@ import { browse, Gateway, looks, Visit } from './harness';
 let browser: Browser;
 let gateway: Gateway;
 
-// The agent may not write files, so that there is something to explain.
-const config = 'tools: {deny: [file_write]}\n';
+// The agent may not write files, so that there is something to explain; and one call is refused by a rule.
+const config = `tools: {deny: [file_write]}
+hooks:
+  - {name: no-thirteen, tools: [calc], match: 'args.expression.contains("13")', action: block, message: Thirteen is not calculated with.}
+`;
 
 beforeAll(async () => {
 	[browser, gateway] = await Promise.all([browse(), Gateway.start({ config })]);
@@ -17,32 +20,60 @@ afterAll(async () => {
 });
 
 describe('the tools', () => {
-	it('say what is offered, what not and why', async () => {
+	it('say how far each gets, and why no further', async () => {
 		const v = await Visit.open(browser, gateway, '/tool');
 		const { page } = v;
-		await page.getByRole('link', { name: 'file_read' }).waitFor();
-		await page.getByLabel('State').selectOption('removed');
-		await page.waitForURL('**/tool?state=removed');
-		expect(await page.getByRole('main').getByRole('link').allInnerTexts()).toContain('file_write');
+		const names = () => page.locator('main a[data-row]').allInnerTexts();
+		await page.getByRole('link', { name: 'calc', exact: true }).waitFor();
+		await page.getByLabel('State').selectOption('exposed');
+		await page.waitForURL('**/tool?state=exposed');
+		await expect.poll(names).toContain('file_write');
+		expect(await names()).not.toContain('calc');
 		await page.getByRole('link', { name: 'file_write' }).click();
-		await page.waitForURL('**/tool/file_write?state=removed');
+		await page.waitForURL('**/tool/file_write?state=exposed');
 		const detail = page.getByRole('region', { name: 'Tool file_write' });
-		await detail.getByText('exposed').waitFor();
+		await detail.getByText('no, it stops here').waitFor();
 		await detail.getByText('config.yaml', { exact: false }).first().waitFor();
 		await v.look('tool-removed');
 		await page.reload();
-		await detail.getByText('exposed').waitFor();
+		await detail.getByText('no, it stops here').waitFor();
 		await detail.getByRole('link', { name: 'Close' }).click();
-		await page.waitForURL('**/tool?state=removed');
+		await page.waitForURL('**/tool?state=exposed');
+		await page.goBack();
+		await detail.getByText('no, it stops here').waitFor();
+		await page.goBack();
 		await page.getByLabel('State').selectOption('');
 		await page.getByLabel('Words of a tool').fill('arithmetic');
-		await expect.poll(() => page.getByRole('main').getByRole('link').allInnerTexts()).toEqual(['calc']);
+		await expect.poll(names).toEqual(['calc']);
 		expect(page.url()).toContain('q=arithmetic');
 		await page.getByLabel('As which role').selectOption('user');
 		await page.waitForURL('**role=user**');
+		await page.getByLabel('Words of a tool').fill('nothing has this word');
+		await page.getByRole('button', { name: 'Show all' }).click();
+		await expect.poll(async () => (await names()).length).toBeGreaterThan(10);
+		v.allow(/status of 404/);
 		await page.goto('/tool/fil_read');
-		await page.getByRole('link', { name: 'file_read', exact: true }).last().click();
+		await page.getByRole('region', { name: 'Tool fil_read' }).getByRole('link', { name: 'file_read', exact: true }).click();
 		await page.waitForURL('**/tool/file_read');
+		await v.close();
+	});
+
+	it('are called by hand, through every step', async () => {
+		const v = await Visit.open(browser, gateway, '/tool/calc');
+		const { page } = v;
+		await page.getByRole('textbox', { name: /^expression/ }).fill('6*7');
+		await page.getByRole('button', { name: 'Call calc' }).click();
+		const came = page.getByRole('region', { name: 'What came of the call' });
+		await came.getByText('42', { exact: false }).first().waitFor();
+		await v.look('tool-tried');
+		await page.getByRole('textbox', { name: /^expression/ }).fill('13+1');
+		await page.getByRole('button', { name: 'Only try the rules' }).click();
+		await page.getByRole('region', { name: 'What the rules say' }).getByText('matches').waitFor();
+		v.allow(/status of 4\d\d/);
+		await page.getByRole('button', { name: 'Call calc' }).click();
+		await came.getByText('no-thirteen').first().waitFor();
+		await came.getByText('Who can change it').waitFor();
+		await v.look('tool-refused');
 		await v.close();
 	});
 
@@ -53,7 +84,7 @@ describe('the tools', () => {
 		await page.keyboard.press('Control+k');
 		await page.getByRole('combobox', { name: 'Find' }).waitFor();
 		await page.keyboard.type('calc');
-		await expect.poll(() => page.locator('[role=option][aria-selected=true]').innerText()).toContain('calc');
+		await expect.poll(() => page.locator('[role=option][aria-selected=true]').innerText()).toMatch(/^calc\b/);
 		await page.keyboard.press('Enter');
 		await page.waitForURL('**/tool/calc');
 		await page.getByText('What a model is told').waitFor();
@@ -63,10 +94,11 @@ describe('the tools', () => {
 	for (const { name, look } of looks) {
 		it(`in ${name}`, async () => {
 			const v = await Visit.open(browser, gateway, '/tool', look);
-			await v.page.getByRole('link', { name: 'calc' }).waitFor();
+			await v.page.getByRole('link', { name: 'calc', exact: true }).waitFor();
 			await v.look(`tools-${name}`);
-			await v.page.getByRole('link', { name: 'calc' }).click();
-			await v.page.getByText('exposed').waitFor();
+			await v.page.getByRole('link', { name: 'calc', exact: true }).click();
+			await v.page.getByText('How far it gets').waitFor();
+			await v.page.getByText('What a model is told').waitFor();
 			await v.look(`tool-${name}`);
 			await v.close();
 		});

@@ -5,7 +5,7 @@ import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
 
-type Method = 'get' | 'post' | 'patch' | 'delete';
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 // Operation is what the schema says of a path and method; never when it has none.
 type Operation<P extends keyof paths, M extends Method> = Exclude<paths[P][M], undefined>;
@@ -35,6 +35,8 @@ export type Request<O> = {
 	query?: QueryOf<O>;
 	headers?: Record<string, string>;
 	signal?: AbortSignal;
+	// wait is how long the answer may take to begin, in milliseconds; silence by default.
+	wait?: number;
 } & ([Parameters<O, 'path'>] extends [never] ? { path?: undefined } : { path: Parameters<O, 'path'> }) &
 	([BodyOf<O>] extends [never] ? { body?: undefined } : { body: BodyOf<O> });
 
@@ -169,8 +171,8 @@ function offline(): ApiError {
 // throws an ApiError, or the AbortError of the request's own signal; without a
 // sign-in it leaves for the sign-in page. A question whose connection died
 // without a word is asked once more; what changes something is left to its caller.
-export async function ask(target: string, init: RequestInit): Promise<Response> {
-	const response = await whole(target, init, (init.method ?? 'GET') === 'GET' ? 1 : 0);
+export async function ask(target: string, init: RequestInit, wait = silence): Promise<Response> {
+	const response = await whole(target, init, (init.method ?? 'GET') === 'GET' ? 1 : 0, wait);
 	connection.reached();
 	if (response.ok) return response;
 	const err = await failure(response);
@@ -179,19 +181,19 @@ export async function ask(target: string, init: RequestInit): Promise<Response> 
 }
 
 // whole gives an answer whose body is here.
-async function whole(target: string, init: RequestInit, more: number): Promise<Response> {
+async function whole(target: string, init: RequestInit, more: number, wait: number): Promise<Response> {
 	const patience = new Patience(init.signal);
 	let response: Response;
 	let body: ArrayBuffer;
 	try {
-		patience.wait(silence);
+		patience.wait(wait);
 		response = await fetch(target, { credentials: 'same-origin', ...init, signal: patience.signal });
 		patience.wait(bodyTime);
 		body = await response.arrayBuffer();
 	} catch (err) {
 		if (init.signal?.aborted) throw err;
 		if (!patience.out || more === 0) throw offline();
-		return whole(target, init, more - 1);
+		return whole(target, init, more - 1, wait);
 	} finally {
 		patience.end();
 	}
@@ -201,14 +203,15 @@ async function whole(target: string, init: RequestInit, more: number): Promise<R
 }
 
 async function call(method: Method, path: string, request: Request<unknown> | undefined): Promise<unknown> {
-	const { path: fill, query, body, headers, signal } = (request ?? {}) as {
+	const { path: fill, query, body, headers, signal, wait } = (request ?? {}) as {
 		path?: Record<string, string>;
 		query?: object;
 		body?: unknown;
 		headers?: Record<string, string>;
 		signal?: AbortSignal;
+		wait?: number;
 	};
-	const response = await ask(url(path, fill, query), {
+	const init = {
 		method: method.toUpperCase(),
 		headers: {
 			Accept: 'application/json',
@@ -217,7 +220,8 @@ async function call(method: Method, path: string, request: Request<unknown> | un
 		},
 		...(body === undefined ? {} : { body: JSON.stringify(body) }),
 		...(signal ? { signal } : {}),
-	});
+	};
+	const response = await ask(url(path, fill, query), init, wait);
 	if (response.status === 204) return undefined;
 	return json(response);
 }
@@ -243,6 +247,7 @@ function caller<M extends Method>(method: M): Call<M> {
 export const api = {
 	get: caller('get'),
 	post: caller('post'),
+	put: caller('put'),
 	patch: caller('patch'),
 	del: caller('delete'),
 
