@@ -2,6 +2,7 @@
 // the first one is where / leads to.
 import History from '@lucide/svelte/icons/history';
 import MessageSquare from '@lucide/svelte/icons/message-square';
+import Webhook from '@lucide/svelte/icons/webhook';
 import Wrench from '@lucide/svelte/icons/wrench';
 import type { Component } from 'svelte';
 import type { Page } from './lib/router.svelte';
@@ -10,6 +11,8 @@ export const pages: Page[] = [
 	{ name: 'chat', path: '/chat/:agent?/:session?', title: 'Chat', load: () => import('./pages/chat/Chat.svelte') },
 	// /tools/… is an interface: POST /tools/invoke.
 	{ name: 'tools', path: '/tool/:name?', title: 'Tools', load: () => import('./pages/tools/Tools.svelte') },
+	// /hooks/… is an interface: webhooks come in there.
+	{ name: 'hooks', path: '/hook/:name?', title: 'Hooks', load: () => import('./pages/hooks/Hooks.svelte') },
 	{ name: 'sessions', path: '/sessions', title: 'Sessions', load: () => import('./pages/sessions/Sessions.svelte') },
 ];
 
@@ -26,4 +29,5 @@ export const rail: RailEntry[] = [
 	{ page: 'chat', label: 'Chat', icon: MessageSquare, keys: 'g c' },
 	{ page: 'tools', label: 'Tools', icon: Wrench, keys: 'g t' },
 	{ page: 'sessions', label: 'Sessions', icon: History, keys: 'g s' },
+	{ page: 'hooks', label: 'Hooks', icon: Webhook, keys: 'g h', admin: true },
 ];
