@@ -19,6 +19,7 @@ var effective = map[string]string{
 	"chat":   everywhere,
 
 	"tools list":    everywhere,
+	"tools select":  everywhere,
 	"tools explain": everywhere,
 	"tools invoke":  everywhere,
 	"prompt show":   everywhere,
@@ -29,6 +30,11 @@ var effective = map[string]string{
 	"tools presets remove":  "home role user json log-level quiet",
 
 	"rag eval": everywhere,
+
+	"approvals list":   "home agent session role user json log-level quiet",
+	"approvals answer": "home role user json log-level quiet",
+	"approvals grants": "home role user json log-level quiet",
+	"approvals revoke": "home role user json log-level quiet",
 
 	"sessions list":   "home agent role user json log-level quiet",
 	"sessions show":   "home agent role user json log-level quiet",

@@ -80,7 +80,7 @@ func measureRuns(ctx context.Context, look gateway.Look, runs []session.Run) (sh
 		}
 		return sf, err
 	}
-	first, err := offer(llm.UserMessage(""))
+	first, err := offer(llm.UserMessage("?")) // which speaks of nothing; without any message there is no selection
 	if err != nil {
 		return v, err
 	}
