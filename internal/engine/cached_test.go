@@ -188,9 +188,15 @@ func TestCachedFilesSayWhatFilesSay(t *testing.T) {
 			},
 			"read": func(t *rapid.T) {
 				c := rapid.SampledFrom([][2]string{
-					{"file_read", `{"path":"link"}`}, {"file_read", `{"path":"a.txt"}`}, {"file_read", `{"path":"d/e/c.txt"}`},
-					{"file_list", `{}`}, {"file_list", `{"path":"d","depth":2}`}, {"file_list", `{"glob":"**/*.txt"}`},
-					{"file_search", `{"query":"s"}`}, {"file_search", `{"query":"e","path":"d"}`}, {"file_search", `{"query":"o","path":"link"}`},
+					{"file_read", `{"path":"link"}`},
+					{"file_read", `{"path":"a.txt"}`},
+					{"file_read", `{"path":"d/e/c.txt"}`},
+					{"file_list", `{}`},
+					{"file_list", `{"path":"d","depth":2}`},
+					{"file_list", `{"glob":"**/*.txt"}`},
+					{"file_search", `{"query":"s"}`},
+					{"file_search", `{"query":"e","path":"d"}`},
+					{"file_search", `{"query":"o","path":"link"}`},
 				}).Draw(t, "call")
 				got, want := cached.one(c[0], c[1]), plain.one(c[0], c[1])
 				if got.Status != want.Status || text(got) != text(want) || string(got.Details) != string(want.Details) {

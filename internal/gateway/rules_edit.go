@@ -168,7 +168,9 @@ func fields(old config.Hook, h api.HookRule) []field {
 	return []field{
 		text("name", old.Name, h.Name), text("when", old.When, when), list("tools", source.Values(old.Tools), h.Tools), list("agents", old.Agents, h.Agents),
 		text("match", old.Match, h.Match), text("action", old.Action, h.Action), text("message", old.Message, h.Message),
-		{"priority", priority, old.Priority == h.Priority}, {"timeout", timeout, old.Timeout == limit}, text("url", old.URL, h.URL),
+		{"priority", priority, old.Priority == h.Priority},
+		{"timeout", timeout, old.Timeout == limit},
+		text("url", old.URL, h.URL),
 		secret, text("to", old.To, h.To),
 	}
 }

@@ -123,26 +123,33 @@ func TestBlocksAndAsks(t *testing.T) {
 		{
 			"two that want a person asked",
 			map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"x 1": always(wants("second?")), "y 2": always(wants("first?"))},
-			"", []string{"first?", "second?"}, "y (plugin weather) wants a person asked in ",
+			"",
+			[]string{"first?", "second?"},
+			"y (plugin weather) wants a person asked in ",
 		},
 		{
-			"one that fails", map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"f 1": failing},
+			"one that fails",
+			map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"f 1": failing},
 			"The hook f (plugin weather), which has to let such calls through, failed: no database; nothing ran.", nil, "f (plugin weather) failed: no database in ",
 		},
 		{
-			"one that panics", map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"p 1": func(context.Context, *hook.Call) (hook.Verdict, error) { panic("oh") }},
+			"one that panics",
+			map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"p 1": func(context.Context, *hook.Call) (hook.Verdict, error) { panic("oh") }},
 			"The hook p (plugin weather), which has to let such calls through, broke (oh); nothing ran.", nil, "",
 		},
 		{
-			"one that ends its goroutine", map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"e 1": func(context.Context, *hook.Call) (hook.Verdict, error) { runtime.Goexit(); return hook.Verdict{}, nil }},
+			"one that ends its goroutine",
+			map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"e 1": func(context.Context, *hook.Call) (hook.Verdict, error) { runtime.Goexit(); return hook.Verdict{}, nil }},
 			"broke (the call ended its goroutine)", nil, "",
 		},
 		{
-			"one that rewrites into nonsense", map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"n 1": always(args(`{`))},
+			"one that rewrites into nonsense",
+			map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"n 1": always(args(`{`))},
 			"rewrote the arguments into some that can't be used: they are no JSON; nothing ran.", nil, "n (plugin weather) rewrote the arguments into some that can't be used in ",
 		},
 		{
-			"a note", map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"n 1": always(hook.Verdict{Note: "told the web UI"})},
+			"a note",
+			map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"n 1": always(hook.Verdict{Note: "told the web UI"})},
 			"", nil, "n (plugin weather) told the web UI in ",
 		},
 	} {

@@ -223,8 +223,11 @@ func routes() []route {
 		{
 			method: "GET", path: "/api/approvals", access: user, handle: listApprovals, refusals: []int{404}, summary: "What people are asked before a call runs, and said, the latest first: an admin sees all, others what their own runs ask",
 			query: []param{
-				{"status", "only those that are open, allowed, denied, expired, stopped or lost"}, {"agent", "of this agent"}, {"session", "of this session of the agent"},
-				{"limit", "at most so many, 50 by default"}, {"after", "next of the page before"},
+				{"status", "only those that are open, allowed, denied, expired, stopped or lost"},
+				{"agent", "of this agent"},
+				{"session", "of this session of the agent"},
+				{"limit", "at most so many, 50 by default"},
+				{"after", "next of the page before"},
 			},
 			answers: gives(Approvals{}),
 		},

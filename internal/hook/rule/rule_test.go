@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
 	"log/slog"
-
 	"strings"
 	"testing"
 	"time"
@@ -248,8 +246,11 @@ func TestNotify(t *testing.T) {
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	before, after := New([]Rule{
-		{Name: "low", Action: Block, Priority: -1}, {Name: "first", Action: Notify}, {Name: "second", Action: Approve},
-		{Name: "high", Action: Webhook, Priority: 5, Timeout: time.Minute}, {Name: "after", When: After, Action: Notify},
+		{Name: "low", Action: Block, Priority: -1},
+		{Name: "first", Action: Notify},
+		{Name: "second", Action: Approve},
+		{Name: "high", Action: Webhook, Priority: 5, Timeout: time.Minute},
+		{Name: "after", When: After, Action: Notify},
 	}, Options{}).Hooks()
 	var order []string
 	for _, b := range before {

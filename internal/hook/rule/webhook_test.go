@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-
 	"strings"
 	"sync/atomic"
 	"testing"
