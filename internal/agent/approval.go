@@ -22,17 +22,28 @@ func approvalNotice(of *ToolEvent, a *tool.Approval) Event {
 	return Event{Type: Notice, Kind: kind, Text: ApprovalWords(a), Tool: &ToolEvent{ID: of.ID, Name: of.Name, Index: of.Index}, Approval: a}
 }
 
-// ApprovalEvents are the events that tell of the approval of the call at index
-// of a round that is stored; none when people were not asked.
-func ApprovalEvents(o *tool.Outcome, index int) []Event {
-	if o.Approval == nil || o.Approval.ID == "" {
-		return nil
+// ApprovalEvents are the events that tell of approvals of the call at index of a
+// round that is stored: before tells of its own, within of those of the calls
+// that it made. They are empty where people were not asked.
+func ApprovalEvents(o *tool.Outcome, index int) (before, within []Event) {
+	of := &ToolEvent{ID: o.Call.ID, Name: o.Tool, Index: index}
+	if o.Approval != nil {
+		own := *o.Approval
+		own.Args = o.Args
+		before = approvalEvents(of, own)
 	}
-	ended := *o.Approval
-	ended.Args = o.Args
+	for _, a := range o.Nested {
+		within = append(within, approvalEvents(of, a)...)
+	}
+	return before, within
+}
+
+func approvalEvents(of *ToolEvent, ended tool.Approval) []Event {
+	if ended.ID == "" {
+		return nil // nobody was asked
+	}
 	open := ended
 	open.Status, open.Ended, open.Answer, open.By, open.Grant = tool.ApprovalOpen, time.Time{}, "", "", ""
-	of := &ToolEvent{ID: o.Call.ID, Name: o.Tool, Index: index}
 	needed, answered := approvalNotice(of, &open), approvalNotice(of, &ended)
 	needed.Time, answered.Time = open.Created, ended.Ended
 	return []Event{needed, answered}

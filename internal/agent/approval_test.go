@@ -74,7 +74,7 @@ func TestApprovalsAreTold(t *testing.T) {
 		if told[0].Text != "shell waits until a person approves it (rule careful)" || told[1].Text != words || string(told[0].Approval.Args) != `{"command":"ls"}` {
 			t.Errorf("told is %q, then %q, want %q", told[0].Text, told[1].Text, words)
 		}
-		again := agent.ApprovalEvents(outcome, 0)
+		again, _ := agent.ApprovalEvents(outcome, 0)
 		if !again[0].Time.Equal(at) || !again[1].Time.Equal(at.Add(time.Minute)) {
 			t.Errorf("the times are %v and %v", again[0].Time, again[1].Time)
 		}
@@ -84,8 +84,9 @@ func TestApprovalsAreTold(t *testing.T) {
 		}
 	}
 	for what, o := range map[string]tool.Outcome{"no approval": {}, "a grant": {Approval: &tool.Approval{Status: tool.ApprovalAllowed, Grant: "g"}}} {
-		if list := agent.ApprovalEvents(&o, 0); list != nil {
-			t.Errorf("%s tells %+v", what, list)
+		o.Nested = append(o.Nested, tool.Approval{Status: tool.ApprovalAllowed, Grant: "g"})
+		if before, within := agent.ApprovalEvents(&o, 0); before != nil || within != nil {
+			t.Errorf("%s tells %+v and %+v", what, before, within)
 		}
 	}
 }

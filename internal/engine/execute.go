@@ -30,9 +30,10 @@ type batch struct {
 type slot struct {
 	invocation
 	stage    stage
-	blockers int        // calls that it conflicts with and has to wait for
-	since    time.Time  // it was admitted, or began to be decided about
-	task     *pool.Task // nil when it takes no worker
+	blockers int            // calls that it conflicts with and has to wait for
+	since    time.Time      // it was admitted, or began to be decided about
+	task     *pool.Task     // nil when it takes no worker
+	asked    *tool.Approval // that people were told of and that is open; nil for none
 }
 
 // stepsOfCall is how many steps a call is expected to take; more cost an
@@ -310,6 +311,17 @@ func (b *batch) finish(inv *invocation) {
 func (b *batch) read() {
 	told, decided, done := b.mail.read()
 	for _, e := range told {
+		switch s := &b.slots[e.Index]; s.stage {
+		case ended:
+			continue // it was stopped, and whoever decided about it was late
+		case deciding: // else it is about a call that this one makes
+			switch e.Type {
+			case tool.Asked:
+				s.asked = e.Approval
+			case tool.Answered:
+				s.asked = nil
+			}
+		}
 		b.emit(e)
 	}
 	slices.SortFunc(decided, func(x, y judged) int { return cmp.Compare(x.index, y.index) })
@@ -340,6 +352,7 @@ func (b *batch) settle(i int) {
 // stop ends all calls that have not begun. Those that run see the end of their
 // context and are left behind when they don't heed it.
 func (b *batch) stop() {
+	b.read()
 	for i := range b.slots {
 		s := &b.slots[i]
 		if s.stage == waiting || s.stage == deciding || s.stage == sent && s.task != nil && s.task.Cancel() {
@@ -349,11 +362,27 @@ func (b *batch) stop() {
 	}
 }
 
+// unanswered ends what people were asked about the call at i, whose run ended
+// before they answered.
+func (b *batch) unanswered(i int) {
+	s := &b.slots[i]
+	told := *s.asked
+	told.Status, told.Ended = tool.ApprovalStopped, time.Now().UTC()
+	s.asked = nil
+	b.emit(tool.Event{Type: tool.Answered, Index: i, Approval: &told})
+	kept := told
+	kept.Args = nil // they are those of the outcome
+	s.out.Approval, s.out.Args = &kept, told.Args
+}
+
 // leave ends the call at i, which never began.
 func (b *batch) leave(i int) {
 	s := &b.slots[i]
 	b.queued(i)
 	s.out.Step = s.out.Steps[len(s.out.Steps)-1].Step
+	if s.asked != nil {
+		b.unanswered(i)
+	}
 	b.finish(&s.invocation)
 	b.settle(i)
 }

@@ -358,9 +358,51 @@ func TestTheClockStandsStillWhileAPersonIsAsked(t *testing.T) {
 				if !slices.Equal(told, []tool.EventType{tool.Started, tool.Asked, tool.Answered, tool.Finished}) {
 					t.Errorf("told %v", told)
 				}
+				// It stands with the call that made it, as it was shown.
+				if n := o.Nested; len(n) != 1 || n[0].ID != "1" || string(n[0].Args) != fmt.Sprintf(`{"seconds":%d}`, c.seconds) || o.Approval != nil {
+					t.Errorf("kept is %+v", n)
+				}
 			})
 		})
 	}
+}
+
+// A run that ends while people are asked, about its calls or about calls of
+// these, tells that and keeps it.
+func TestARunEndsWhileAPersonIsAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := set(t, []tool.Tool{caller("script", tool.Traits{Waits: true, ReadOnly: true}), reading("sleep", seconds)},
+			hooked(t, decides("ask", 0, on("sleep", says(hook.Verdict{Ask: &hook.Ask{}})))), func(o *engine.Options) {
+				o.Approve = func(ctx context.Context, r approval.Request, told func(tool.Approval)) tool.Approval {
+					a := tool.Approval{ID: r.Call, Args: r.Args, Status: tool.ApprovalOpen}
+					told(a)
+					<-ctx.Done()
+					a.Status = tool.ApprovalStopped
+					return a
+				}
+			})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		calls := []llm.ToolCall{call("script", `{"calls":[{"tool":"sleep","args":{"seconds":1}}]}`), call("sleep", `{"seconds":2}`)}
+		told := map[string][]tool.ApprovalStatus{}
+		out := b.check(calls, b.Execute(ctx, b.offer(), calls, func(e tool.Event) {
+			if e.Approval != nil {
+				told[e.Approval.ID] = append(told[e.Approval.ID], e.Approval.Status)
+			}
+		}))
+		for _, id := range []string{"c_script/1", "c_sleep"} {
+			if !slices.Equal(told[id], []tool.ApprovalStatus{tool.ApprovalOpen, tool.ApprovalStopped}) {
+				t.Errorf("of %s is told %q", id, told[id])
+			}
+		}
+		if n := out[0].Nested; len(n) != 1 || n[0].Status != tool.ApprovalStopped || string(n[0].Args) != `{"seconds":1}` {
+			t.Errorf("of the call's call is kept %+v", n)
+		}
+		if a := out[1].Approval; a == nil || a.Status != tool.ApprovalStopped || a.Args != nil || string(out[1].Args) != `{"seconds":2}` {
+			t.Errorf("of the call is kept %+v", a)
+		}
+	})
 }
 
 // However calls are decided about, rewritten and stopped: each has its one

@@ -15,6 +15,7 @@ import (
 const (
 	maxDepth    = 8   // of calls that tools make
 	maxProgress = 500 // bytes of a word about how far a call is
+	maxNested   = 100 // approvals of its calls that a call's outcome tells
 )
 
 // host is lent to one call. It implements [tool.Host] and keeps what the
@@ -33,6 +34,7 @@ type host struct {
 	state   tool.State // with the effects of the calls that ended
 	effects []tool.Effect
 	touches []tool.Touch
+	asked   []tool.Approval
 }
 
 // Progress tells whoever watches how far the call is.
@@ -96,7 +98,7 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 		b.runHere(ctx)
 	}
 
-	for range asked { // the call was stopped before they answered
+	for range asked { // a step broke before they answered
 		h.clock.release()
 	}
 
@@ -107,6 +109,13 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 		h.effects = append(h.effects, out.Effects...)
 		h.touches = append(h.touches, out.Touches...)
 		h.state = h.state.Apply(out.Effects...)
+		if a := out.Approval; a != nil {
+			whole := *a
+			whole.Args = out.Args
+			h.asked = append(h.asked, whole)
+		}
+		h.asked = append(h.asked, out.Nested...)
+		h.asked = h.asked[:min(len(h.asked), maxNested)]
 	}
 	return out
 }
@@ -126,10 +135,11 @@ func (h *host) report(e tool.Event) {
 	}
 }
 
-// end closes the host and returns what its calls did.
-func (h *host) end() (effects []tool.Effect, touches []tool.Touch) {
+// end closes the host and returns what its calls did, and what people were
+// asked about them.
+func (h *host) end() (effects []tool.Effect, touches []tool.Touch, asked []tool.Approval) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true
-	return h.effects, h.touches
+	return h.effects, h.touches, h.asked
 }

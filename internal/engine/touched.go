@@ -7,11 +7,12 @@ import (
 )
 
 // touched notes what the call read and wrote, as far as it was known before
-// and as running it found out, its own calls included, and what it changes in
-// the state. Now that all is known the result may be kept for equal calls.
+// and as running it found out, its own calls included, what people were asked
+// about these, and what it changes in the state. Now that all is known the result may be kept for equal calls.
 func touched(_ context.Context, inv *invocation) bool {
 	inv.out.Touches = inv.touches
-	effects, more := inv.host.end()
+	effects, more, asked := inv.host.end()
+	inv.out.Nested = asked
 	if len(more)+len(inv.result.Touched) > 0 {
 		inv.out.Touches = append(append(inv.touches[:len(inv.touches):len(inv.touches)], more...), inv.result.Touched...)
 	}

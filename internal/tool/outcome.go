@@ -68,6 +68,9 @@ type Outcome struct {
 	// Approval is what a person was asked before, and said. Its arguments are
 	// Args.
 	Approval *Approval `json:"approval,omitempty"`
+	// Nested are approvals of calls that the tool made, with their arguments,
+	// in the order in which these calls ended; at most 100.
+	Nested []Approval `json:"nested_approvals,omitempty"`
 
 	Effects []Effect `json:"effects,omitempty"`
 	Touches []Touch  `json:"touches,omitempty"`

@@ -117,22 +117,26 @@ func (p *replay) call(r *agent.Round, i int) {
 		o = session.Interrupted(o.Call, p.run.Ended)
 	}
 	e := agent.ToolEvent{ID: o.Call.ID, Name: o.Tool, Index: i, Args: o.Args}
-	for _, e := range agent.ApprovalEvents(&o, i) {
+	before, within := agent.ApprovalEvents(&o, i)
+	for _, e := range before {
 		p.emit(e.Time, e)
 	}
 	if begun(o) {
 		started := e
 		p.emit(o.Started, agent.Event{Type: agent.ToolStarted, Tool: &started})
 	}
+	for _, e := range within {
+		p.emit(e.Time, e)
+	}
 	e.Outcome = &o
 	p.emit(o.Ended, agent.Event{Type: agent.ToolFinished, Tool: &e})
 }
 
 // begun reports whether a call was admitted and told to have started. What is
-// refused or can't be used mostly isn't; what is refused later has waited for a
-// worker before.
+// refused or can't be used mostly isn't, nor is what was stopped while it was
+// decided about; what is refused later has waited for a worker before.
 func begun(o tool.Outcome) bool {
-	return o.Status != tool.Refused && o.Status != tool.Invalid ||
+	return o.Step != "before" && o.Status != tool.Refused && o.Status != tool.Invalid ||
 		slices.ContainsFunc(o.Steps, func(s tool.StepTime) bool { return s.Step == "queue" })
 }
 

@@ -94,6 +94,9 @@ type outcomeRest struct {
 	Digest  string          `json:"digest,omitempty"`
 	Cached  bool            `json:"cached,omitempty"`
 	Steps   []tool.StepTime `json:"steps,omitempty"`
+
+	Approval *tool.Approval  `json:"approval,omitempty"`
+	Nested   []tool.Approval `json:"nested,omitempty"`
 }
 
 func encodeOutcome(o *tool.Outcome) (row outcomeRow, err error) {
@@ -103,7 +106,7 @@ func encodeOutcome(o *tool.Outcome) (row outcomeRow, err error) {
 	} else if row.parts, err = encode(row.media.parts(o.Content, o.Ended)); err != nil {
 		return row, err
 	}
-	rest := outcomeRest{o.Step, o.Refusal, o.Effects, o.Touches, o.Ref, o.Type, o.Chars, o.Digest, o.Cached, o.Steps}
+	rest := outcomeRest{o.Step, o.Refusal, o.Effects, o.Touches, o.Ref, o.Type, o.Chars, o.Digest, o.Cached, o.Steps, o.Approval, o.Nested}
 	more, err := encode(rest)
 	if err != nil {
 		return row, err
@@ -199,6 +202,7 @@ func (o *storedOutcome) outcome(c llm.ToolCall) (tool.Outcome, error) {
 	}
 	out.Step, out.Refusal, out.Effects, out.Touches = rest.Step, rest.Refusal, rest.Effects, rest.Touches
 	out.Ref, out.Type, out.Chars, out.Digest, out.Cached, out.Steps = rest.Ref, rest.Type, rest.Chars, rest.Digest, rest.Cached, rest.Steps
+	out.Approval, out.Nested = rest.Approval, rest.Nested
 	switch {
 	case o.args.String == asWritten:
 		out.Args = json.RawMessage(c.Arguments)

@@ -122,6 +122,8 @@ func full(number int, id string) *agent.Round {
 				Effects: []tool.Effect{{Kind: tool.FileSeen, Key: "a <b>", Value: "d1", Args: json.RawMessage(`[1]`)}},
 				Touches: []tool.Touch{{Name: "file:a <b>"}}, Ref: "0123456789abcdef", Type: "text", Chars: 9000, Digest: "dg", Cached: true,
 				Started: at(3), Ended: at(4), Steps: []tool.StepTime{{Step: "run", Duration: time.Millisecond, Note: "n"}},
+				Approval: &tool.Approval{ID: "a1", Tool: "file_read", Rule: "look", Status: tool.ApprovalAllowed, Created: at(2), Expires: at(9), Ended: at(3), Answer: tool.AllowAlways, By: "ada", Grant: "g1"},
+				Nested:   []tool.Approval{{ID: "a2", Call: "c1/1", Tool: "shell", Args: json.RawMessage(`{"command":"ls"}`), Rule: "look", Status: tool.ApprovalDenied, Created: at(3), Expires: at(9), Ended: at(4), Answer: tool.Deny, By: "ada"}},
 			},
 			{
 				Call: calls[1], Tool: "calc", Status: tool.Invalid, Step: "arguments",

@@ -2135,6 +2135,11 @@ export interface components {
             effects?: components["schemas"]["ToolEffect"][];
             /** Format: date-time */
             ended: string;
+            /**
+             * @description Nested are approvals of calls that the tool made, with their arguments,
+             *     in the order in which these calls ended; at most 100.
+             */
+            nested_approvals?: components["schemas"]["ToolApproval"][];
             /** @description where the whole result is kept */
             ref?: string;
             refusal?: components["schemas"]["ToolRefusal"];
