@@ -186,7 +186,7 @@ func (a *api) RegisterTool(t plugin.Tool) error {
 }
 
 // errOver says that Register has returned.
-var errOver = errors.New("Register has returned")
+var errOver = errors.New("its time to register is over")
 
 func (a *api) On(name string, handler any, o plugin.HookOptions) error {
 	if a.closed {

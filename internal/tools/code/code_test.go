@@ -117,7 +117,7 @@ func (r *rig) run(ctx context.Context, script string) tool.Outcome {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return r.engine.Invoke(ctx, tool.NewScope(r.facts), llm.Target{}, r.state, "tool_code", args)
+	return r.engine.Invoke(ctx, tool.NewScope(r.facts), llm.Target{}, r.state, "tool_code", args, nil)
 }
 
 func text(o tool.Outcome) string { return llm.JoinText(o.Content) }
