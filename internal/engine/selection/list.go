@@ -23,7 +23,9 @@ const (
 func ownList(o tool.Origin) bool { return o == tool.FromCron || o == tool.FromSOP }
 
 // keep puts the selection behind what the session was offered so far, which
-// keeps its places, or lets it be the list when that begins anew.
+// keeps its places, or lets it be the list when that begins anew. A message that
+// speaks for no tool ("yes, go on") says nothing against those that are there:
+// it may be the word for which the agent wanted to wait before it calls them.
 func (p *picking) keep() {
 	if ownList(p.Scope.Origin()) {
 		p.State.Own = tool.Names(p.offered)
@@ -40,7 +42,7 @@ func (p *picking) keep() {
 	switch {
 	case len(kept) == 0:
 		p.State.Presets = nil // they go with the list
-	case unpicked > maxUnpicked:
+	case p.spoken && unpicked > maxUnpicked:
 		p.notices = append(p.notices, fmt.Sprintf("the session's list of tools began anew: %d of its %d tools were picked no more", unpicked, len(kept)))
 		p.State.Presets = nil
 	case p.Ask.Idle >= maxIdle:
@@ -69,28 +71,39 @@ func (p *picking) listed(names []string) []*tool.Entry {
 // conversation anew.
 const joinShare = 0.5
 
-// joins reports whether what was picked for pick joins a list that is kept. What
-// the agent uses most is a guess for sessions that begin, of which this one
-// knows better by now.
-func (p *picking) joins(pick tool.Pick, best float64) bool {
+// besideShare is the same where the best one stands in the list already: only
+// what the message speaks for about as well is worth the price then.
+const besideShare = 0.8
+
+// joins reports whether what was picked for pick joins a list that is kept,
+// given the least score that is worth it. What the agent uses most is a guess
+// for sessions that begin, of which this one knows better by now.
+func joins(pick tool.Pick, least float64) bool {
 	switch pick.Why {
 	case tool.ForPrior, tool.ForEveryday:
-		return pick.Score > 0 && pick.Score >= joinShare*best
+		return pick.Score > 0 && pick.Score >= least
 	case tool.ForMessage:
-		return pick.Score >= joinShare*best
+		return pick.Score >= least
 	}
 	return true
 }
 
-// best is the score of what the message speaks of most.
-func (p *picking) best() float64 {
-	best := 0.0
-	for _, pick := range p.picks {
-		if pick.Why != tool.ForMeaning {
-			best = max(best, pick.Score)
+// least is the score from which on a tool joins kept.
+func (p *picking) least(kept []*tool.Entry) float64 {
+	best, listed := 0.0, 0.0
+	for i, pick := range p.picks {
+		if pick.Why == tool.ForMeaning {
+			continue // another scale
+		}
+		best = max(best, pick.Score)
+		if slices.Contains(kept, p.offered[i]) {
+			listed = max(listed, pick.Score)
 		}
 	}
-	return best
+	if listed == best {
+		return besideShare * best
+	}
+	return joinShare * best
 }
 
 // behind puts the selection behind kept.
@@ -104,9 +117,9 @@ func (p *picking) behind(kept []*tool.Entry) {
 			picks = append(picks, tool.Pick{Tool: e.Def.Name, Why: tool.ForKept})
 		}
 	}
-	offered, best := slices.Clip(kept), p.best()
+	offered, least := slices.Clip(kept), p.least(kept)
 	for i, e := range p.offered {
-		if !slices.Contains(kept, e) && p.joins(picked[i], best) {
+		if !slices.Contains(kept, e) && joins(picked[i], least) {
 			offered, picks = append(offered, e), append(picks, picked[i])
 		}
 	}

@@ -243,12 +243,46 @@ func TestContinuity(t *testing.T) {
 	b.turn(0, things[:10]...)
 	b.state = b.state.Using("t_aardvark").Using("t_bassoon")
 	// Ten tools would be picked no more, but for the two that were used.
-	if c := b.turn(0, "and the other one?"); len(c.Notices) > 0 || !strings.Contains(why(c), "t_aardvark:continuity t_bassoon:continuity t_cormorant:kept") {
+	if c := b.turn(0, "zeppelin"); len(c.Notices) > 0 || !strings.Contains(why(c), "t_aardvark:continuity t_bassoon:continuity t_cormorant:kept") {
 		t.Errorf("%s %v", why(c), c.Notices)
 	}
 	// That turn used nothing, so nothing goes on.
-	if c := b.turn(0, "and the other one?"); len(c.Notices) != 1 || slices.Contains(shownIn(c), "t_aardvark") {
+	if c := b.turn(0, "zeppelin"); len(c.Notices) != 1 || slices.Contains(shownIn(c), "t_aardvark") {
 		t.Errorf("%s %v", why(c), c.Notices)
+	}
+}
+
+// What speaks for no tool changes nothing, until the list is not worth keeping.
+func TestAMessageThatSpeaksForNoToolKeepsTheList(t *testing.T) {
+	t.Parallel()
+	b := set(t, selection.Options{TopK: 12, Prior: prior()})
+	first := shownIn(b.turn(0, things[:12]...))
+	for _, says := range []string{"yes please, go on", "and the other one?", "ok"} {
+		if c := b.turn(time.Hour-1, says); !slices.Equal(shownIn(c), first) || len(c.Notices) > 0 {
+			t.Errorf("%s: %s %v", says, why(c), c.Notices)
+		}
+	}
+	if c := b.turn(time.Hour, "ok"); slices.Contains(shownIn(c), "t_aardvark") || len(c.Notices) != 1 {
+		t.Errorf("%s %v", why(c), c.Notices)
+	}
+}
+
+// A tool that a message speaks for about as well as for one that is there
+// joins, one that it hardly speaks for doesn't.
+func TestWhatJoinsAListThatIsKept(t *testing.T) {
+	t.Parallel()
+	b := set(t, selection.Options{TopK: 12, Prior: prior()})
+	b.turn(0, "wombat")
+	if c := b.turn(0, "a wombat and a zeppelin"); !slices.Contains(shownIn(c), "t_zeppelin") {
+		t.Error(why(c))
+	}
+	b.add(tool.Owner{Kind: tool.PluginOwner, ID: "late"}, tool.Definition{Name: "feed", Description: "Feeds what lives near a wombat, an otter, a heron, a badger or some other creature of the river and the wood."})
+	own := b.sel.Select(t.Context(), selection.Request{Catalog: b.reg.Catalog(), Permitted: b.reg.Catalog().Entries, Scope: tool.NewScope(b.facts), Ask: tool.Ask{Message: llm.UserMessage("polish one wombat")}})
+	if !slices.Contains(shownIn(own), "feed") {
+		t.Fatal("the test is of no use: the message doesn't pick it")
+	}
+	if c := b.turn(0, "polish one wombat"); slices.Contains(shownIn(c), "feed") {
+		t.Error(why(c))
 	}
 }
 

@@ -156,6 +156,7 @@ type picking struct {
 	picks   []tool.Pick    // of offered
 	index   map[string]int // of offered, by name
 	notices []string
+	spoken  bool // the message speaks for a tool that isn't pinned
 }
 
 // add takes e into the selection. For what is in it already, the first reason
@@ -262,6 +263,7 @@ func (p *picking) score(pinned int) {
 		i, in := p.index[e.Def.Name]
 		return !in || i >= pinned
 	}, p.o.TopK)
+	p.spoken = p.spoken || len(hits) > 0
 	for _, h := range hits {
 		name := p.Catalog.Entries[h.Doc].Def.Name
 		p.add(p.entry(name), tool.ForMessage)
@@ -287,6 +289,7 @@ func (p *picking) mean(ctx context.Context) {
 	if notice != "" {
 		p.notices = append(p.notices, notice)
 	}
+	p.spoken = p.spoken || len(hits) > 0
 	for _, h := range hits {
 		p.add(p.entry(p.Catalog.Entries[h.Doc].Def.Name), tool.ForMeaning)
 		pick := &p.picks[len(p.picks)-1]
