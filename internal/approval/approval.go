@@ -23,6 +23,10 @@ type Request struct {
 	Where  source.Pos // where it is written, if anywhere
 	Admins bool       // only an admin may answer
 
+	// Unasked says why nobody can be asked about this call although people can
+	// be asked about others of its run; empty when they can.
+	Unasked string
+
 	Timeout time.Duration // how long people have to answer; DefaultTimeout when 0
 }
 

@@ -93,6 +93,8 @@ func (d *Desk) Ask(ctx context.Context, r Request, asked func(tool.Approval)) to
 	case !errors.Is(err, ErrUnknown):
 		d.opts.Log.Error("standing permissions can't be read", "err", err)
 		return d.refused(a, "it can't be read what was permitted before")
+	case r.Unasked != "":
+		return d.refused(a, r.Unasked)
 	case !r.Scope.CanAsk():
 		return d.refused(a, unasked(a.Origin))
 	}

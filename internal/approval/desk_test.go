@@ -228,6 +228,15 @@ func TestNobodyCanBeAsked(t *testing.T) {
 				t.Errorf("from %s what is always allowed is %+v", origin, a)
 			}
 		}
+		busy := request(ada, `{"a":2}`)
+		busy.Unasked = "its tool can't wait"
+		if a := r.here.Ask(t.Context(), busy, func(tool.Approval) { t.Error("somebody is asked") }); a.Status != tool.ApprovalDenied || a.ID != "" || a.Problem != busy.Unasked {
+			t.Errorf("of a call that can't wait it is %+v", a)
+		}
+		busy.Args = json.RawMessage(`{"a":1}`)
+		if a := r.here.Ask(t.Context(), busy, nil); !a.Allowed() {
+			t.Errorf("of a call that can't wait what is always allowed is %+v", a)
+		}
 		if list, _, err := r.there.List(t.Context(), admin, approval.Filter{}); err != nil || len(list) != 1 {
 			t.Errorf("stored is %+v (%v)", list, err)
 		}

@@ -66,6 +66,9 @@ func (d decider) ask(ctx context.Context, inv *invocation, asks []hook.Asked) bo
 		}
 		r.Admins = r.Admins || a.Admins
 	}
+	if inv.holder != "" { // a person may take minutes
+		r.Unasked = fmt.Sprintf("the tool %s, for which it is made, can't wait for one", inv.holder)
+	}
 	r.Rule, r.Reason = strings.Join(rules, ", "), strings.Join(reasons, " ")
 	if d.approve == nil {
 		return inv.refuse(&tool.Refusal{

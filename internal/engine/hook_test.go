@@ -367,6 +367,56 @@ func TestTheClockStandsStillWhileAPersonIsAsked(t *testing.T) {
 	}
 }
 
+// A person is asked only where all that waits meanwhile can: a tool that holds a
+// worker would hold it for minutes, and its time would run out.
+func TestNobodyIsAskedWhileAToolHoldsAWorker(t *testing.T) {
+	t.Parallel()
+	nest := func(tools ...string) llm.ToolCall {
+		args := `{"seconds":1}`
+		for i := len(tools) - 1; i >= 0; i-- {
+			next := "sleep"
+			if i < len(tools)-1 {
+				next = tools[i+1]
+			}
+			args = fmt.Sprintf(`{"calls":[{"tool":%q,"args":%s}]}`, next, args)
+		}
+		return call(tools[0], args)
+	}
+	for _, c := range []struct {
+		call    llm.ToolCall
+		unasked string
+	}{
+		{nest("script"), ""},
+		{nest("script", "script"), ""},
+		{nest("plain"), "the tool plain, for which it is made, can't wait for one"},
+		{nest("script", "plain"), "the tool plain, for which it is made, can't wait for one"},
+		{nest("plain", "script"), "the tool plain, for which it is made, can't wait for one"},
+	} {
+		asked := 0
+		b := set(t, []tool.Tool{
+			caller("script", tool.Traits{Waits: true, ReadOnly: true}), caller("plain", tool.Traits{ReadOnly: true}),
+			reading("sleep", func(context.Context, tool.Call, struct {
+				Seconds int `json:"seconds"`
+			},
+			) (string, error) {
+				return "slept", nil
+			}),
+		},
+			hooked(t, decides("ask", 0, on("sleep", says(hook.Verdict{Ask: &hook.Ask{}})))), func(o *engine.Options) {
+				o.Approve = func(_ context.Context, r approval.Request, _ func(tool.Approval)) tool.Approval {
+					asked++
+					if r.Unasked != c.unasked {
+						t.Errorf("%s: %q", c.call.Arguments, r.Unasked)
+					}
+					return tool.Approval{Status: tool.ApprovalAllowed, Grant: "g"}
+				}
+			})
+		if o := b.run(t.Context(), c.call)[0]; asked != 1 || !strings.Contains(text(o), "slept") || len(o.Nested) != 1 {
+			t.Errorf("%s: asked %d times, %+v: %s", c.call.Arguments, asked, o.Nested, text(o))
+		}
+	}
+}
+
 // A run that ends while people are asked, about its calls or about calls of
 // these, tells that and keeps it.
 func TestARunEndsWhileAPersonIsAsked(t *testing.T) {

@@ -62,7 +62,7 @@ func (h *host) Withheld() []tool.Removal { return surface.Withheld(h.inv.surface
 
 // Call runs another tool under the same scope and waits for it. A tool that
 // waits holds no worker, so its calls take one each; any other tool's calls run
-// on the worker that it holds already.
+// on the worker that it holds already, and so are never put to people.
 func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool.Outcome {
 	h.mu.Lock()
 	h.calls++
@@ -84,6 +84,9 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	})
 	inv := &b.slots[0].invocation
 	inv.depth, inv.state = h.inv.depth+1, state
+	if inv.holder = h.inv.holder; inv.holder == "" && !h.inv.entry.Def.Waits {
+		inv.holder = h.inv.out.Tool
+	}
 	b.base = state
 	switch {
 	case over:

@@ -18,6 +18,7 @@ import (
 type invocation struct {
 	surface *tool.Surface
 	from    []*tool.Entry // what may be called: the offered tools, or all permitted ones
+	holder  string        // the tool that holds a worker and uses up its time while this call lasts, of those that made it; empty for none
 	depth   int           // 0 for a call of a model or a person, 1 for a call that its tool makes, …
 
 	entry   *tool.Entry  // the tool; set by resolve

@@ -122,7 +122,7 @@ type Traits struct {
 	Optional   bool // takes part only when an allow list names it
 	DirectOnly bool // keeps out of search_tools and code mode
 	Inverse    bool // undoes another tool's effect; never offered to a model
-	Waits      bool // waits for calls or runs of its own, so it takes no worker
+	Waits      bool // waits for calls or runs of its own, so it takes no worker; only then people are asked about its calls
 	Repeats    bool // meant to be called again and again; the loop guard looks away
 
 	Origins  []Origin // only for runs of these origins; empty means all
