@@ -269,3 +269,43 @@ func TestAnApprovalUnderTheOpenAIInterface(t *testing.T) {
 		t.Errorf("said is %q in %s", said, got)
 	}
 }
+
+// A script's calls are asked about like any others, and that stands in the
+// record of the script.
+func TestApprovalsOfAScriptsCalls(t *testing.T) {
+	t.Parallel()
+	script := `const said = []; for (const path of ["a.txt", "b.txt"]) { try { await tools.call("file_write", {path, content: "x"}); said.push("wrote"); } catch (e) { said.push("no"); } } return said.join();`
+	args, err := json.Marshal(map[string]string{"script": script})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := setup(t, asks, fakellm.Calls(fakellm.Use("tool_code", string(args))), fakellm.Text("Done.")).serve(gateway.ServeOptions{})
+	v := s.view(s.ask("POST", "/api/runs", `{"session":"s","message":"Write."}`))
+	first := v.asked()
+	if first.Tool != "file_write" || first.Call == "" || !strings.Contains(string(first.Args), `"a.txt"`) {
+		t.Errorf("asked is %+v", first)
+	}
+	s.answer(first.ID, tool.AllowOnce, http.StatusOK)
+	s.answer(v.asked().ID, tool.Deny, http.StatusOK)
+	v.until(nil)
+	if told := s.lastTold(2); told != "wrote,no" {
+		t.Errorf("the script says %q", told)
+	}
+	want := []string{
+		"started 0", "approval_needed 0 open", "approval_answered 0 allowed", "approval_needed 0 open", "approval_answered 0 denied", "finished 0 ok",
+	}
+	if !slices.Equal(v.kinds(), want) {
+		t.Errorf("told is %q", v.kinds())
+	}
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	s.open()
+	next := s.rig.serve(gateway.ServeOptions{})
+	kept := next.view(next.ask("GET", "/api/runs/"+v.run+"/events", ""))
+	kept.until(nil)
+	if !slices.Equal(kept.kinds(), want) {
+		t.Errorf("it is told again as %q", kept.kinds())
+	}
+}

@@ -18,12 +18,18 @@ import (
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/plugin"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == builtin.ScriptCommand {
+		os.Exit(builtin.Script(os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // rig is a gateway on a home folder of its own, with a model server that
 // answers by a script. Whatever the gateway sends is held against the wire's
@@ -59,7 +65,7 @@ func configured(t *testing.T, model *fakellm.Server, text string, plugins ...plu
 func (r *rig) open() {
 	r.t.Helper()
 	g, err := gateway.Open(r.t.Context(), gateway.Options{
-		Home: r.home, Version: "test", Environ: config.EnvironOf(), Plugins: r.plugins,
+		Home: r.home, Version: "test", Environ: config.EnvironOf(), Plugins: r.plugins, Program: builtin.Self(),
 		Log: func(config.Log) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
 	})
 	if err != nil {
