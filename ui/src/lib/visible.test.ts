@@ -6,6 +6,7 @@ it.each([
 	['openai/test-model is overloaded; trying again in 2 s.', 'openai/test-model is overloaded; trying again in 2 s.'],
 	['file_read was refused', 'file_read was refused.'],
 	['ai.provider is empty', 'ai.provider is empty.'],
+	['hooks[guard].match can not be used', 'hooks[guard].match can not be used.'],
 	['stopped…', 'Stopped…'],
 	['  ', ''],
 ])('a sentence of %j', (text, want) => expect(sentence(text)).toBe(want));

@@ -21,6 +21,6 @@ export function visible(s: string): string {
 export function sentence(s: string): string {
 	const text = visible(s.trim());
 	if (text === '') return '';
-	const first = /^\S*[\w][/._]\w/.test(text) ? '' : [...text][0]!;
+	const first = /^\S*\w[/._[]\w/.test(text) ? '' : [...text][0]!;
 	return first.toUpperCase() + text.slice(first.length) + (/[.!?…:]$/.test(text) ? '' : '.');
 }

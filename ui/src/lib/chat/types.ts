@@ -12,6 +12,7 @@ export type Media = Schemas['LlmMedia'];
 export type Message = Schemas['LlmMessage'];
 export type Outcome = Schemas['ToolOutcome'];
 export type Part = Schemas['LlmPart'];
+export type Pick = Schemas['ToolPick'];
 export type Pos = Schemas['SourcePos'];
 export type Principal = Schemas['AuthPrincipal'];
 export type Problem = Schemas['Problem'];

@@ -2,7 +2,7 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/svelte';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { me } from '../../state/me.svelte';
 import type { Approval } from '../types';
-import Card from './ApprovalCard.test.svelte';
+import Card from './ApprovalCard.svelte';
 import { answerOf, left, rows } from './approval';
 
 const approval: Approval = {
@@ -20,7 +20,7 @@ afterEach(() => {
 describe('a call that waits for a person', () => {
 	it('shows exactly what would run, and what always binds', () => {
 		signedIn('bob', 'user');
-		const { container } = render(Card, { approval });
+		const { container } = render(Card, { approval, lag: 0 });
 		expect(container.textContent).toContain('rm -r ⟦U+202E⟧build');
 		expect(container.textContent).toMatch(/Look first.*Asked by look/);
 		expect(container.textContent).toContain('Always holds for bob, agent main, shell and exactly these arguments');
@@ -34,7 +34,7 @@ describe('a call that waits for a person', () => {
 		signedIn('bob', 'user');
 		const fetched = vi.fn((_url: unknown, _init?: RequestInit) => new Promise<Response>(() => {}));
 		vi.stubGlobal('fetch', fetched);
-		render(Card, { approval });
+		render(Card, { approval, lag: 0 });
 		await fireEvent.click(screen.getByRole('button', { name: label }));
 		await fireEvent.click(screen.getByRole('button', { name: label }));
 		expect(fetched).toHaveBeenCalledTimes(1);
@@ -45,7 +45,7 @@ describe('a call that waits for a person', () => {
 	it('lets only those answer who may', () => {
 		for (const [id, role, admins, may] of [['bob', 'user', false, true], ['bob', 'user', true, false], ['eve', 'user', false, false], ['eve', 'admin', true, true]] as const) {
 			signedIn(id, role);
-			const { unmount } = render(Card, { approval: { ...approval, admins } });
+			const { unmount } = render(Card, { approval: { ...approval, admins }, lag: 0 });
 			expect(screen.queryAllByRole('button', { name: 'Allow once' })).toHaveLength(may ? 1 : 0);
 			unmount();
 		}
