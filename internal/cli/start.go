@@ -67,7 +67,8 @@ func (a *app) start(ctx context.Context, f startFlags) (err error) {
 		return err
 	}
 	g, err := gateway.Open(ctx, gateway.Options{
-		Home: home, Version: buildVersion(), Environ: a.env, Plugins: a.plugins, AllowDemo: f.demo, LastGood: true, Log: a.serviceLog,
+		Home: home, Version: buildVersion(), Environ: a.env, Plugins: a.plugins, Program: a.Self,
+		AllowDemo: f.demo, LastGood: true, Log: a.serviceLog,
 	})
 	if err != nil {
 		return err
