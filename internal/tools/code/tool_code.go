@@ -162,7 +162,8 @@ func (s *session) death(err error) error {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	}
 	switch {
-	case says("out of memory", "failed to allocate", "cannot allocate memory", "pthread_create failed", "create new OS thread"):
+	case says("out of memory", "failed to allocate", "cannot allocate memory", "pthread_create failed", "create new OS thread"),
+		says("SIGSEGV") && says("goroutine 0 "): // Go's own code, which some refusals of memory take by surprise
 		return fmt.Errorf("RangeError: the script asked for far more than %d MB of memory at once", s.limits.Memory>>20)
 	case says("stack overflow", "stack exceeds"):
 		return errors.New("RangeError: the script is nested too deep")
