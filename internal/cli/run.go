@@ -75,7 +75,9 @@ func (a *app) request(cmd *cobra.Command, s *scopeFlags) (run.Request, error) {
 }
 
 // unattended origins act for no one in particular unless somebody is named.
-func unattended(o tool.Origin) bool { return o == tool.FromCron || o == tool.FromSOP }
+func unattended(o tool.Origin) bool {
+	return o == tool.FromCron || o == tool.FromSOP || o == tool.FromWebhook
+}
 
 func (a *app) runCommand() *cobra.Command {
 	var s scopeFlags
