@@ -217,6 +217,7 @@ func TestAKnownIDFindsItsRun(t *testing.T) {
 			t.Errorf("another person gets at the run: %v", err)
 		}
 		<-second.Done()
+		synctest.Wait() // until it counts as one that ended
 		if start(t, p.Runner, named("2", "two")) != second {
 			t.Error("a run that ended was not found")
 		}

@@ -88,12 +88,13 @@ func (run *Run) before(other *Run) bool {
 // all are those that wait.
 func (l *lane) all() []*Run { return slices.Concat(l.joining, l.waiting) }
 
-// load is how many runs of a person the lane has.
+// load is how many runs of a person the lane has. One whose end was told doesn't
+// count any more: whoever heard of it may begin the next.
 func (l *lane) load(person string) int {
 	n := 0
 	count := func(runs ...*Run) {
 		for _, run := range runs {
-			if run.request.Caller.ID == person {
+			if _, _, ended := run.End(); !ended && run.request.Caller.ID == person {
 				n++
 			}
 		}

@@ -326,6 +326,7 @@ func TestStopAndInterrupt(t *testing.T) {
 		if a := answer(t.Context(), first); a != `stopped ""` || time.Since(began) != 0 {
 			t.Errorf("the first run: %s after %v", a, time.Since(began))
 		}
+		synctest.Wait() // until the second one has taken its place
 		if !r.StopSession(session.Key{Agent: "main", ID: "s"}) {
 			t.Error("nothing to stop")
 		}
