@@ -81,7 +81,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 			}
 			return release, err
 		},
-		Inbox: db.Inbox(), History: history,
+		Inbox: db.Inbox(), History: history, Change: r.sessions.Change,
 		Owner: func(ctx context.Context, key session.Key) (string, bool, error) {
 			s, err := r.sessions.Session(ctx, key)
 			if errors.Is(err, session.ErrNotFound) {
