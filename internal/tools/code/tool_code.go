@@ -138,21 +138,28 @@ func (s *session) serve(script string) (e end, err error) {
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		s.stir()
-		var r request
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return end{}, fmt.Errorf("the script's process speaks nonsense: %w", err)
-		}
-		if r.Op == "end" && r.End != nil {
-			return *r.End, nil
-		}
-		if err := s.serveOne(r); err != nil {
+		if e, err := s.hear(lines.Bytes()); err != nil {
 			return end{}, err
+		} else if e != nil {
+			return *e, nil
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return end{}, fmt.Errorf("the script's process: %w", err)
 	}
 	return end{}, errors.New("the script's process ended early")
+}
+
+// hear takes in a line of the process; e is not nil when it was its last.
+func (s *session) hear(line []byte) (e *end, err error) {
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, fmt.Errorf("the script's process speaks nonsense: %w", err)
+	}
+	if r.Op == "end" && r.End != nil {
+		return r.End, nil
+	}
+	return nil, s.serveOne(r)
 }
 
 // death says why the process of the script ended without saying so.
@@ -335,5 +342,5 @@ func plain(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) == nil {
 		return text
 	}
-	return string(value)
+	return strings.ToValidUTF8(string(value), "\ufffd")
 }

@@ -1,0 +1,74 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/goclaw/goclaw/internal/guard/process"
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// echoing is a host whose one tool says what it was called with.
+type echoing struct{ tool.Host }
+
+func (echoing) Progress(string)          {}
+func (echoing) Withheld() []tool.Removal { return nil }
+func (echoing) Permitted() []tool.Definition {
+	return []tool.Definition{{Name: "echo", Traits: tool.Traits{ReadOnly: true}}}
+}
+
+func (echoing) Call(_ context.Context, name string, args json.RawMessage) tool.Outcome {
+	return tool.Outcome{Tool: name, Status: tool.OK, Content: []llm.Part{llm.Text(string(args))}}
+}
+
+// written is where a process reads.
+type written struct{ bytes.Buffer }
+
+func (*written) Close() error { return nil }
+
+// Whatever a process says, it is told off or gets one whole line for its
+// request, under the number that it gave, and what the model reads is text.
+func FuzzWire(f *testing.F) {
+	for _, seed := range []string{
+		`{"op":"search","id":1,"name":"echo"}`, `{"op":"describe","id":2,"name":"echo"}`, `{"op":"describe","id":-3,"name":"x\u0000"}`,
+		`{"op":"call","id":4,"name":"echo","args":{"a":[1,"\n"]}}`, `{"op":"call","id":5,"name":"echo"}`, `{"op":"call","name":"tool_code"}`,
+		`{"op":"end","end":{"value":"v","console":["a","b\nc"],"dropped":2,"unheard":["e"]}}`, `{"op":"end","end":{"error":"Error: x"}}`,
+		`{"op":"end"}`, `{"op":"call","args":[`, `null`, `[]`, ``,
+		`{"op":"end","end":{"value":""}}`, "{\"op\":\"end\",\"end\":{\"value\":{\"a\":\"\xff\"}}}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var in written
+		s := &session{
+			ctx: t.Context(), child: &process.Child{In: &in}, desk: newDesk(t.Context(), echoing{}),
+			limits: usual, stirred: make(chan struct{}, 1),
+		}
+		e, err := s.hear(line)
+		s.calls.Wait()
+		if e != nil || err != nil {
+			if in.Len() > 0 {
+				t.Errorf("it is told %q as well", in.String())
+			}
+			if e != nil {
+				if text := llm.JoinText(s.result(*e).Content); !utf8.ValidString(text) {
+					t.Errorf("the model reads %q", text)
+				}
+			}
+			return
+		}
+		var asked request
+		if err := json.Unmarshal(line, &asked); err != nil {
+			t.Fatal(err)
+		}
+		var got reply
+		if err := json.Unmarshal(in.Bytes(), &got); err != nil || strings.Count(in.String(), "\n") != 1 || got.ID != asked.ID || (got.Error == "") == (got.Value == nil) {
+			t.Errorf("it gets %q: %v", in.String(), err)
+		}
+	})
+}
