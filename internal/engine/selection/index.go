@@ -34,6 +34,7 @@ const (
 type weights struct {
 	exact     float64 // a tool's name in the message
 	part      float64 // of a word in a tool's name
+	whole     float64 // what is added, as a share, when all words of a name are there
 	topic     float64 // of a word of the same topic as the tool
 	word      float64 // of a word anywhere in the tool's texts
 	letters   float64 // of a word that no tool has and that is like one in its texts
@@ -51,7 +52,7 @@ type weights struct {
 
 // standard weights were tuned on one half of the labelled requests in testdata.
 var standard = weights{
-	exact: 16, part: 0.25, topic: 1, word: 1, letters: 0.5, corrected: 0.6, weak: 0.4,
+	exact: 16, part: 0.25, whole: 0.5, topic: 1, word: 1, letters: 0.5, corrected: 0.6, weak: 0.4,
 	topicDescription: 0.5, clauses: 0.3,
 	fields: []retrieval.Field{
 		nameField:        {Weight: 1, Norm: 0.3},
@@ -70,6 +71,7 @@ type Index struct {
 	known    *vocabulary
 	text     *retrieval.Index // all fields by their words
 	parts    *retrieval.Index // names by their parts
+	partsOf  []int32          // how many different ones the name of each doc has
 	topics   [][]retrieval.Posting
 	names    map[string][]retrieval.Posting // the docs of a name without what joins it
 	longest  int                            // the most parts of a name
@@ -97,6 +99,7 @@ func newIndex(docs []Doc, w weights) *Index {
 	x.text = retrieval.NewIndex(texts, o)
 	o.Fields = w.fields[:1]
 	x.parts = retrieval.NewIndex(names, o)
+	x.countParts()
 	x.topics = x.known.topicPostings(texts, x.text, w)
 	x.likeness = sync.OnceValue(func() *likeness { return newLikeness(x.text) })
 	x.nameDocs()
@@ -148,6 +151,25 @@ func (x *Index) nameDocs() {
 		}
 		x.longest = max(x.longest, parts)
 		x.names[string(joined)] = append(x.names[string(joined)], retrieval.Posting{Doc: int32(i), Score: score})
+	}
+}
+
+// countParts fills in partsOf.
+func (x *Index) countParts() {
+	x.partsOf = make([]int32, len(x.docs))
+	var text retrieval.Text
+	var stem []byte
+	var seen []int32
+	for i, d := range x.docs {
+		text.Read(d.Name)
+		seen = seen[:0]
+		for _, w := range text.Words() {
+			stem = retrieval.Stem(stem[:0], text.Bytes(w))
+			if term, ok := x.parts.Term(stem); ok && w.Parts == 0 && !slices.Contains(seen, term) {
+				seen = append(seen, term)
+			}
+		}
+		x.partsOf[i] = int32(len(seen))
 	}
 }
 

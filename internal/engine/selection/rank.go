@@ -75,13 +75,14 @@ type ranking struct {
 	telling  bool  // a name, a word that isn't weak, or a second weak one was heard
 	scores   []float32
 	inClause []float32 // scores of one clause
+	parts    []int32   // how many words of its name each doc has heard
 	lift     []float32 // the best share that a doc has of a clause's best
 	hits     []Hit
 }
 
 func newRanking(x *Index) *ranking {
 	n := len(x.docs)
-	r := &ranking{scores: make([]float32, n), inClause: make([]float32, n), lift: make([]float32, n)}
+	r := &ranking{scores: make([]float32, n), inClause: make([]float32, n), lift: make([]float32, n), parts: make([]int32, n)}
 	for l, terms := range [layers]int{n, x.parts.Terms(), len(x.topics), x.text.Terms(), x.text.Terms()} {
 		r.seen[l] = make([]seen, terms)
 	}
@@ -276,6 +277,7 @@ func (x *Index) matchStrange(r *ranking, word, stem []byte, inTopics bool, w ret
 func (x *Index) sum(r *ranking) {
 	clear(r.scores)
 	clear(r.lift)
+	clear(r.parts)
 	for i := 0; i < len(r.evidence); {
 		clause := r.evidence[i].clause
 		clear(r.inClause)
@@ -283,6 +285,11 @@ func (x *Index) sum(r *ranking) {
 			e := &r.evidence[i]
 			for _, p := range e.postings {
 				r.inClause[p.Doc] += e.weight * p.Score
+			}
+			if e.layer == byPart {
+				for _, p := range e.postings {
+					r.parts[p.Doc]++
+				}
 			}
 		}
 		top := slices.Max(r.inClause)
@@ -292,6 +299,11 @@ func (x *Index) sum(r *ranking) {
 		for d, s := range r.inClause {
 			r.scores[d] += s
 			r.lift[d] = max(r.lift[d], s/top)
+		}
+	}
+	for d, n := range r.parts {
+		if n > 1 && n == x.partsOf[d] {
+			r.scores[d] *= 1 + float32(x.weights.whole)
 		}
 	}
 	most := float32(x.weights.clauses) * slices.Max(r.scores)

@@ -327,3 +327,22 @@ func TestTopics(t *testing.T) {
 		}
 	}
 }
+
+// All words of a name in a message speak for that tool, whatever rarer word
+// others have.
+func TestAWholeNameInAnyOrderCounts(t *testing.T) {
+	t.Parallel()
+	var docs []Doc
+	for _, of := range []string{"domain", "invoice", "ticket", "server", "parcel", "vendor", "lease", "badge", "meter", "crate"} {
+		for _, do := range []string{"lock", "list", "create", "delete", "merge", "export"} {
+			docs = append(docs, Doc{Name: of + "_" + do, Description: "Does that in a record."})
+		}
+	}
+	for _, do := range []string{"split", "renew", "audit"} {
+		docs = append(docs, Doc{Name: "domain_" + do, Description: "Does that in a zone."})
+	}
+	hits := NewIndex(docs).Rank("lock domain zone", nil, 12)
+	if len(hits) == 0 || docs[hits[0].Doc].Name != "domain_lock" {
+		t.Errorf("got %q", found(docs, hits))
+	}
+}
