@@ -29,6 +29,7 @@ type shownSurface struct{ api.Surface }
 func (a *app) toolsList() *cobra.Command {
 	var s scopeFlags
 	var all bool
+	var message string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tools that a run is offered, for an agent, role, session and origin",
 		Example: "  goclaw tools list --role user\n  goclaw tools list --declare file_read --all",
@@ -38,6 +39,7 @@ func (a *app) toolsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			req.Message = llm.UserMessage(message)
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
 				if err := a.inRole(cmd, g, &req.Caller); err != nil {
 					return err
@@ -52,6 +54,7 @@ func (a *app) toolsList() *cobra.Command {
 		},
 	}
 	s.add(cmd)
+	cmd.Flags().StringVar(&message, "message", "", "the message that the request is for; without one nothing is picked and all is shown")
 	cmd.Flags().BoolVar(&all, "all", false, "also list what is not offered, and why")
 	return cmd
 }
