@@ -261,17 +261,16 @@ func (x *explainer) last(o *tool.Outcome) {
 
 const leavePlan = "leave plan mode (exit_plan_mode)"
 
-// remedy is what a person can do about a refusal; what it allows is said to the
-// model.
+// remedy is what a person can do about a refusal of long ago; what it allows is
+// said to the model. Whether plan mode is on and which rules hold is told of
+// now, by remarks that bring their own.
 func remedy(o *tool.Outcome) string {
 	r := o.Refusal
 	switch {
 	case r.Guard != "":
 		return r.Allowed
-	case r.Step == "plan":
-		return leavePlan
-	case r.Step == "before" && !r.Where.IsZero():
-		return fmt.Sprintf("change %s (%s); goclaw hooks test --tool %s --args JSON tells what it does", r.Where.Key, r.Where.Place(), o.Tool)
+	case r.Step == "plan", r.Step == "before" && !r.Where.IsZero():
+		return ""
 	case r.Step == "before":
 		return cmp.Or(r.Allowed, "change the hook "+r.Rule)
 	case r.Step == "offered" && r.Rule == "role":

@@ -43,8 +43,10 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 		}
 		if r.Unsure && !called {
 			m.Detail = fmt.Sprintf("a call %s by the rule %s where its condition holds: %s", does, r.Rule.Name, r.Rule.Match)
-		} else if r.Rule.Action == rule.Block {
-			m.Fix = fmt.Sprintf("change the rule %s; goclaw hooks test --tool %s --args JSON tells what it does", r.Rule.Name, name)
+		} else {
+			m.Fix = fmt.Sprintf("%schange %s (%s); goclaw hooks test --tool %s --args JSON tells what it does",
+				map[rule.Action]string{rule.Approve: "answer when it asks (goclaw approvals list), or "}[r.Rule.Action],
+				r.Rule.Where.Key, r.Rule.Where.Place(), name)
 		}
 		out = append(out, m)
 	}
