@@ -1,1 +1,0 @@
-import{i as e,r as t}from"./disclose-version-CptaJ2iC.js";import{t as n}from"./Icon-CAfQJtl3.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`panel-left`,size:24,node:[[`rect`,{width:`18`,height:`18`,x:`3`,y:`3`,rx:`2`}],[`path`,{d:`M9 3v18`}]],aliases:[`sidebar`]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};
