@@ -183,7 +183,7 @@ func TestWhichRuleRefusesACall(t *testing.T) {
 	issue := admin("s", "open a github issue")
 	x := r.explain(issue, "github_issue")
 	want := "a call without arguments would be blocked by the rule no-issues: it has no condition (config.yaml:6)"
-	if got := admission(x); len(got) != 1 || got[0] != want || !strings.HasPrefix(x.Fix, "change the rule no-issues; goclaw hooks test --tool github_issue") {
+	if got := admission(x); len(got) != 1 || got[0] != want || !strings.HasPrefix(x.Fix, "change hooks[no-issues] (config.yaml:6); goclaw hooks test --tool github_issue") {
 		t.Errorf("got %v, fix %s", got, x.Fix)
 	}
 	want = "a call would wait for a person's approval by the rule careful where its condition holds: args.path == \"secret.txt\" (config.yaml:7)"
