@@ -74,6 +74,11 @@ func TestExplain(t *testing.T) {
 					Step: "run", Guard: "workspace", Rule: "protected", Reason: "Memory.md is protected.", Allowed: "Ask an administrator.",
 				}
 			}),
+			"mcp_docs_find": call(func(o *tool.Outcome) { // what that rule says now, if there still is one, a remark says
+				o.Status, o.Step, o.Refusal = tool.Refused, "before", &tool.Refusal{
+					Step: "before", Rule: "gone", Reason: "No.", Where: source.Pos{Key: "hooks[gone]", File: "/home/config.yaml", Line: 8},
+				}
+			}),
 			"shell": call(func(o *tool.Outcome) {
 				o.Status, o.Step, o.Content = tool.TimedOut, "run", []llm.Part{llm.Text("Error: shell did not end\nand more")}
 			}),
@@ -145,9 +150,16 @@ fix: leave plan mode (exit_plan_mode)
 discovered  yes  listed by mcp docs
 registered  yes  as mcp_docs_find
 exposed     NO   layer cap: it is not among the tools that the run was started with
-called      -
-executed    -
+called      yes  last at 2026-03-01 12:30:00
+executed    NO   step before, rule gone: No. (config.yaml:8)
 fix: start the run with mcp_docs_find in its cap
+`},
+		{name: "mcp_docs_find", want: `installed   yes  mcp docs
+discovered  yes  listed by mcp docs
+registered  yes  as mcp_docs_find
+exposed     yes  number 5 of 7, to openai/gpt-x
+called      yes  last at 2026-03-01 12:30:00
+executed    NO   step before, rule gone: No. (config.yaml:8)
 `},
 		{name: "github_merge", want: `installed   yes  plugin github 1.4.0, plugins/github
 discovered  yes  plugin github 1.4.0, plugins/github
