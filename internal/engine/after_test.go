@@ -102,6 +102,28 @@ func TestResultsAreTransformed(t *testing.T) {
 	}
 }
 
+// A run that is stopped stores what its last calls gave, and what a handler
+// takes out of results is taken out of that too.
+func TestResultsOfAStoppedRunAreTransformed(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	b := set(t, []tool.Tool{reading("secret", func(context.Context, tool.Call, none) (string, error) {
+		stop()
+		return "the key is hunter2", nil
+	})}, hooked(t, func(bus *hook.Bus) {
+		f := func(_ context.Context, _ *hook.Call, r tool.Result) (tool.Result, error) {
+			r.Content[0].Text = strings.ReplaceAll(r.Content[0].Text, "hunter2", "***")
+			return r, nil
+		}
+		if err := bus.On(tool.Owner{Kind: tool.PluginOwner, ID: "mask"}, "tool_result_persist", f, hook.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}))
+	if o := b.run(ctx, call("secret", "{}"))[0]; text(o) != "the key is ***" {
+		t.Errorf("%s: %s", o.Status, text(o))
+	}
+}
+
 // A thousand calls over fifty sessions, with rules, handlers and observers: all
 // are answered, no session waits for others more than its share, nothing is
 // left.

@@ -23,13 +23,15 @@ type keeper struct{ hooks *hook.Bus }
 
 // persist has handlers transform the result and cuts details to size. The
 // digest tells results apart as the tool gave them, so that a handler which
-// writes a time into each hides no circle.
+// writes a time into each hides no circle. Handlers are asked within their own
+// time limits also when the run was stopped meanwhile: one that takes secrets
+// out must not be passed over for that.
 func (k keeper) persist(ctx context.Context, inv *invocation) bool {
 	inv.digest()
 	var notes []string
 	if k.hooks.Persists() {
 		r := tool.Result{Content: inv.out.Content, Details: inv.result.Details, IsError: inv.out.Status != tool.OK}
-		r, note := k.hooks.Persist(ctx, inv.seen(), r)
+		r, note := k.hooks.Persist(context.WithoutCancel(ctx), inv.seen(), r)
 		inv.out.Content, inv.result.Details = filled(r.Content), r.Details
 		notes = append(notes, note)
 	}

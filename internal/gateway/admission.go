@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/engine"
-	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/hook/rule"
 )
 
@@ -15,8 +14,7 @@ import (
 // rules are read for the arguments of its last call, without doing anything,
 // and which handlers there are is said, since only they know.
 func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engine.Remark, error) {
-	entry, ok := look.Agent.Registry.Catalog().Find(name)
-	if !ok {
+	if _, ok := look.Agent.Registry.Catalog().Find(name); !ok {
 		return nil, nil // it left meanwhile
 	}
 	last, called, err := look.Agent.Engine.LastCall(ctx, look.Scope, name)
@@ -27,10 +25,10 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 	if called && len(last.Args) > 0 {
 		args, of = last.Args, "with the arguments of the last one"
 	}
-	call := hook.Call{ID: "explain", Scope: look.Scope, Tool: name, Owner: entry.Owner, Def: entry.Def, Args: args}
+	call, _ := look.Agent.Engine.Imagine(ctx, look.Scope, name, args)
 	set, _ := g.inForce()
 	var out []engine.Remark
-	for _, r := range set.Try(ctx, &call, nil) {
+	for _, r := range set.Try(ctx, call, nil) {
 		if !r.Matches || r.Rule.Action == rule.Notify {
 			continue
 		}

@@ -92,8 +92,12 @@ func (q *search) run() tool.Result {
 		f.Withheld = append(f.Withheld, kept[h.Name])
 	}
 	var effects []tool.Effect
+	shown := q.call.State.Tools
+	if ownList(q.call.Scope.Origin()) {
+		shown = q.call.State.Own
+	}
 	for i, h := range f.Tools {
-		if f.Tools[i].Offered = slices.Contains(q.call.State.Tools, h.Name) || slices.Contains(q.call.State.Own, h.Name); !f.Tools[i].Offered {
+		if f.Tools[i].Offered = slices.Contains(shown, h.Name); !f.Tools[i].Offered {
 			effects = append(effects, tool.Effect{Kind: tool.ToolAdded, Key: h.Name})
 		}
 	}

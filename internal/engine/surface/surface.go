@@ -19,7 +19,6 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/auth"
@@ -283,16 +282,16 @@ type key struct {
 func (f *Facts) key() key {
 	k := key{
 		cap: joined(f.Cap), declared: joined(f.Declared),
-		allow: joined(f.Allow), deny: strings.Join(f.Deny, "\x00"), skills: joined(f.Skills), needs: strings.Join(f.Client, "\x00"),
+		allow: joined(f.Allow), deny: packed(f.Deny), skills: joined(f.Skills), needs: packed(f.Client),
 		origin: f.Origin, channel: f.Channel, role: f.Role, human: f.Human, flush: f.Flush, depth: f.Depth, model: f.Model,
 	}
 	k.narrowed, k.by, k.failed = joined(f.Narrowed.Allow), f.Narrowed.By, f.Narrowed.Failed
 	if len(f.Declined) > 0 {
-		var b strings.Builder
+		all := make([]string, 0, 2*len(f.Declined))
 		for _, d := range f.Declined {
-			b.WriteString(d.Tool + "\x00" + d.Reason + "\x00")
+			all = append(all, d.Tool, d.Reason)
 		}
-		k.declined = b.String()
+		k.declined = packed(all)
 	}
 	return k
 }
@@ -302,5 +301,16 @@ func joined(l tool.List) string {
 	if !l.Limited() {
 		return ""
 	}
-	return "=" + strings.Join(l.Names(), "\x00")
+	return "=" + packed(l.Names())
+}
+
+// packed is a list as one text that no other list gives, whatever stands in its
+// entries: some of them come with requests.
+func packed(list []string) string {
+	var b []byte
+	for _, s := range list {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return string(b)
 }

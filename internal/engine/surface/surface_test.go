@@ -477,3 +477,19 @@ func TestDiagnose(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What one request brings decides nothing about another one's, however it is
+// written.
+func TestListsOfRequestsAreToldApart(t *testing.T) {
+	t.Parallel()
+	d, cat := surface.New(surface.Policies{}, nil), catalog(t)
+	for _, deny := range [][]string{{"shell\x00chart"}, {"shell", "chart"}, {"shellchart"}, {"shell", ""}, {"shell"}} {
+		dec := d.Decide(cat, tool.NewScope(tool.Facts{Caller: user, Deny: deny}), model)
+		for _, name := range []string{"shell", "chart"} {
+			_, permitted := tool.Find(dec.Permitted, name)
+			if permitted == slices.Contains(deny, name) {
+				t.Errorf("%q: %s is permitted: %v", deny, name, permitted)
+			}
+		}
+	}
+}

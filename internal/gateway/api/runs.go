@@ -257,6 +257,9 @@ func (s *Server) request(ctx context.Context, c Caller, body StartRun) (req run.
 	}
 	req.Deny, req.Sandbox, req.Client = body.ToolsDeny, body.Sandbox, body.Client
 	back = func() error { return nil }
+	if err := checkLists(&req); err != nil {
+		return req, nil, err
+	}
 	switch req.WhileBusy {
 	case "", run.Queue, run.Steer, run.Interrupt:
 	default:

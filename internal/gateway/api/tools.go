@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/auth"
@@ -56,6 +57,9 @@ func narrow(req *run.Request, q url.Values) error {
 		}
 	}
 	req.Deny, req.Client = commas(q.Get("tools_deny")), commas(q.Get("client"))
+	if err := checkLists(req); err != nil {
+		return err
+	}
 	req.Delivery = tool.Delivery{Channel: q.Get("channel"), Account: q.Get("account"), Group: q.Get("group"), Thread: q.Get("thread")}
 	for name, to := range map[string]*bool{"sandbox": &req.Sandbox, "flush": &req.Flush} {
 		switch v := q.Get(name); v {
@@ -72,6 +76,34 @@ func narrow(req *run.Request, q url.Values) error {
 			return badRequest("depth is %q: it is a number from 0 on", v)
 		}
 		req.Depth = n
+	}
+	return nil
+}
+
+// Bounds of the lists that a request brings, each of which is held against all
+// tools.
+const (
+	maxEntries = 256
+	maxEntry   = 128 // bytes; names of tools have at most 64
+)
+
+// checkLists reports lists that nobody means.
+func checkLists(req *run.Request) error {
+	for _, l := range []struct {
+		name    string
+		entries []string
+	}{
+		{"cap", req.Cap.Names()}, {"declare", req.Declared.Names()}, {"tools_allow", req.Allow.Names()},
+		{"tools_deny", req.Deny}, {"client", req.Client},
+	} {
+		if len(l.entries) > maxEntries {
+			return badRequest("%s has %d entries, and may have %d", l.name, len(l.entries), maxEntries)
+		}
+		for _, e := range l.entries {
+			if len(e) > maxEntry || strings.ContainsFunc(e, unicode.IsControl) {
+				return badRequest("%s holds %.60q: an entry has at most %d bytes and no control characters", l.name, e, maxEntry)
+			}
+		}
 	}
 	return nil
 }

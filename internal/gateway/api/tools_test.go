@@ -78,6 +78,9 @@ func TestALookIsNeverWiderThanTheCaller(t *testing.T) {
 func TestALookIsNarrowedByTheQuery(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, rigOptions{})
+	for _, q := range []string{"tools_deny=a%00b", "cap=" + strings.Repeat("a,", 257), "client=" + strings.Repeat("a", 129)} {
+		r.call("ada", "GET", "/api/tools?"+q, nil, http.StatusBadRequest, nil)
+	}
 	r.call("ada", "GET", "/api/tools?cap=a,b&declare=&tools_allow=group:fs,%20c&tools_deny=d&channel=slack&account=x&group=7&thread=t&client=canvas&sandbox=true&flush=true&depth=2", nil, http.StatusOK, nil)
 	q := r.backend.last()
 	if !q.Cap.Equal(tool.Only("a", "b")) || !q.Declared.Equal(tool.Only()) || !q.Allow.Equal(tool.Only("c", "group:fs")) || !slices.Equal(q.Deny, []string{"d"}) ||
