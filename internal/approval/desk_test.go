@@ -259,6 +259,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		{ada, bob, true, approval.ErrUnknown},
 		{ada, admin, true, nil},
 		{admin, admin, true, nil},
+		{admin, auth.Principal{ID: admin.ID, Role: auth.User, Human: true}, false, approval.ErrAdmins},
 		{system, admin, false, nil},
 		{system, ada, false, approval.ErrUnknown},
 		{system, system, false, approval.ErrUnknown}, // it is no person
