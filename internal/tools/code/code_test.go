@@ -228,15 +228,18 @@ func TestScriptsAreBounded(t *testing.T) {
 func TestScriptsThatNeverEndAreStopped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for name, script := range map[string]string{
-		"a loop":                     "let n = 0;\nfor (;;) n++",
-		"a loop of promises":         "const f = () => Promise.resolve().then(f); await f()",
-		"an expression of the devil": `return /^(a+)+(?=b)$/.test('a'.repeat(40) + '!')`,
+	const late, large = "worked for more than 3s", "MB of memory"
+	for name, c := range map[string]struct{ script, want, or string }{
+		"a loop": {"let n = 0;\nfor (;;) n++", late, late},
+		// Each promise keeps the one before it, so either bound may be met first.
+		"a loop of promises":         {"const f = () => Promise.resolve().then(f); await f()", late, large},
+		"an expression of the devil": {`return /^(a+)+(?=b)$/.test('a'.repeat(40) + '!')`, late, late},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if o := r.run(t.Context(), script); o.Status != tool.Failed || !strings.Contains(text(o), "worked for more than 3s") {
-				t.Errorf("%s: %s", o.Status, text(o))
+			o := r.run(t.Context(), c.script)
+			if got := text(o); o.Status != tool.Failed || !strings.Contains(got, c.want) && !strings.Contains(got, c.or) {
+				t.Errorf("%s: %s", o.Status, got)
 			}
 		})
 	}
