@@ -93,8 +93,11 @@ func checkLists(req *run.Request) error {
 		name    string
 		entries []string
 	}{
-		{"cap", req.Cap.Names()}, {"declare", req.Declared.Names()}, {"tools_allow", req.Allow.Names()},
-		{"tools_deny", req.Deny}, {"client", req.Client},
+		{"cap", req.Cap.Names()},
+		{"declare", req.Declared.Names()},
+		{"tools_allow", req.Allow.Names()},
+		{"tools_deny", req.Deny},
+		{"client", req.Client},
 	} {
 		if len(l.entries) > maxEntries {
 			return badRequest("%s has %d entries, and may have %d", l.name, len(l.entries), maxEntries)
