@@ -78,7 +78,7 @@ func TestALookIsNeverWiderThanTheCaller(t *testing.T) {
 func TestALookIsNarrowedByTheQuery(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, rigOptions{})
-	for _, q := range []string{"tools_deny=a%00b", "cap=" + strings.Repeat("a,", 257), "client=" + strings.Repeat("a", 129)} {
+	for _, q := range []string{"tools_deny=a%00b", "tools_deny=" + strings.Repeat("a,", 257), "client=" + strings.Repeat("a", 129)} {
 		r.call("ada", "GET", "/api/tools?"+q, nil, http.StatusBadRequest, nil)
 	}
 	r.call("ada", "GET", "/api/tools?cap=a,b&declare=&tools_allow=group:fs,%20c&tools_deny=d&channel=slack&account=x&group=7&thread=t&client=canvas&sandbox=true&flush=true&depth=2", nil, http.StatusOK, nil)
