@@ -102,6 +102,17 @@ const (
 // message over 4 KiB only the start and the end count. It keeps nothing of the
 // message. It may be called by any number of goroutines.
 func (x *Index) Rank(message string, keep func(doc int) bool, k int) []Hit {
+	return x.rank(message, keep, k, x.weights.floor)
+}
+
+// all is Rank without bounds on how many there are and how little is said for
+// them.
+func (x *Index) all(message string, keep func(doc int) bool) []Hit {
+	return x.rank(message, keep, len(x.docs), 0)
+}
+
+// rank ranks what has at least the share floor of the best score.
+func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float64) []Hit {
 	if k <= 0 || len(x.docs) == 0 {
 		return nil
 	}
@@ -115,7 +126,7 @@ func (x *Index) Rank(message string, keep func(doc int) bool, k int) []Hit {
 		return nil // "go on" speaks for no tool, though one may go somewhere
 	}
 	x.sum(r)
-	return x.best(r, keep, k)
+	return x.best(r, keep, k, float32(floor))
 }
 
 // hear takes the message apart.
@@ -312,10 +323,11 @@ func (x *Index) sum(r *ranking) {
 	}
 }
 
-// best picks the k best that keep admits.
-func (x *Index) best(r *ranking, keep func(int) bool, k int) []Hit {
+// best picks the k best that keep admits and that have the share floor of the
+// best of all.
+func (x *Index) best(r *ranking, keep func(int) bool, k int, floor float32) []Hit {
 	r.hits = r.hits[:0]
-	floor := slices.Max(r.scores) * float32(x.weights.floor)
+	floor *= slices.Max(r.scores)
 	for d, s := range r.scores {
 		h := Hit{Doc: d, Score: float64(s)}
 		if s == 0 || s < floor || len(r.hits) == k && x.order(r.hits[k-1], h) < 0 || keep != nil && !keep(d) {
