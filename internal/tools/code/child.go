@@ -3,10 +3,8 @@ package code
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"runtime/debug"
-	"runtime/metrics"
 	"sync"
 	"time"
 )
@@ -15,11 +13,12 @@ import (
 // by [Child].
 const Command = "__tool-code-script"
 
-// How often a running script is looked at, and how long one has to stop when it
-// is told to before its process ends.
+// How often a running script is looked at, and how much longer than it may one
+// works before its process ends: the interpreter stops by itself soon, but not
+// within a single step of it.
 const (
-	lookEvery = 5 * time.Millisecond
-	stopGrace = 200 * time.Millisecond
+	lookEvery = 50 * time.Millisecond
+	stopGrace = 250 * time.Millisecond
 )
 
 // Child runs one script, whose job and replies come in on in and whose requests
@@ -31,7 +30,7 @@ func Child(in io.Reader, out io.Writer) int {
 	if err := dec.Decode(&j); err != nil {
 		return 1
 	}
-	debug.SetMaxStack(64 << 20)
+	debug.SetMaxStack(256 << 20)
 	debug.SetMemoryLimit(j.Limits.Memory * 5 / 4)
 	boundMemory(j.Limits.Memory)
 
@@ -43,22 +42,22 @@ func Child(in io.Reader, out io.Writer) int {
 		defer mu.Unlock()
 		return enc.Encode(r)
 	}
-	replies, gone := make(chan reply, 16), make(chan struct{})
+	replies, gone := make(chan json.RawMessage, 16), make(chan struct{})
 	go func() {
 		defer close(gone)
 		for {
-			var r reply
+			var r json.RawMessage
 			if err := dec.Decode(&r); err != nil {
 				return // whoever started us is gone, or doesn't wait any more
 			}
 			replies <- r
 		}
 	}()
-	s := newScript(j.Limits, send, replies)
-	s.clock.resume()
+	var c clock
+	c.resume()
 	done := make(chan end, 1)
-	go func() { done <- s.run(j.Script) }()
-	e, ok := s.watch(done, gone)
+	go func() { done <- run(j, &c, send, replies) }()
+	e, ok := watch(&c, j.Limits.Work, done, gone)
 	if !ok || send(request{Op: "end", End: &e}) != nil {
 		return 1
 	}
@@ -66,35 +65,19 @@ func Child(in io.Reader, out io.Writer) int {
 }
 
 // watch waits for the end of the script and sees to it that there is one.
-func (s *script) watch(done <-chan end, gone <-chan struct{}) (end, bool) {
+func watch(c *clock, work time.Duration, done <-chan end, gone <-chan struct{}) (end, bool) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	var late <-chan time.Time
-	why := ""
 	for {
 		select {
 		case e := <-done:
 			return e, true
 		case <-gone:
 			return end{}, false
-		case <-late:
-			return end{Error: why}, true
 		case <-ticker.C:
+			if c.read() > work+stopGrace {
+				return end{Error: tooLong(work)}, true
+			}
 		}
-		if why != "" {
-			continue
-		}
-		metrics.Read(sample)
-		switch {
-		case sample[0].Value.Uint64() > uint64(s.limits.Memory)*3/2:
-			why = fmt.Sprintf("RangeError: the script uses more than %d MB of memory", s.limits.Memory>>20)
-		case s.clock.read() > s.limits.Work:
-			why = fmt.Sprintf("the script worked for more than %s, not counting its calls, and was stopped", s.limits.Work)
-		default:
-			continue
-		}
-		s.vm.Interrupt(why)
-		late = time.After(stopGrace)
 	}
 }

@@ -32,10 +32,10 @@ type limits struct {
 	Calls   int           `json:"calls"`   // of tools, searches included
 	Output  int           `json:"output"`  // bytes of what it returns, and of the arguments of a call
 	Console int           `json:"console"` // bytes that it prints
-	Depth   int           `json:"depth"`   // of functions that call each other
+	Depth   int           `json:"depth"`   // of functions that call each other, as the interpreter counts: one of a script for 1, one within the language for up to 9
 }
 
-var usual = limits{Work: 10 * time.Second, Memory: 128 << 20, Calls: 100, Output: 1 << 20, Console: 64 << 10, Depth: 1000}
+var usual = limits{Work: 10 * time.Second, Memory: 128 << 20, Calls: 100, Output: 1 << 20, Console: 64 << 10, Depth: 4000}
 
 const (
 	atOnce     = 4                // scripts in one process of the gateway

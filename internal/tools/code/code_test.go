@@ -151,7 +151,23 @@ func TestScriptsSayWhatTheyReturnAndPrint(t *testing.T) {
 		{"describe", `const d = tools.describe("shout"); return [d.name, d.read_only, d.parameters.properties.word.type]`, `["shout",true,"string"]`},
 		{"what keeps out is not found", `return tools.search("").map(t => t.name).filter(n => n == "direct" || n == "tool_code")`, "[]"},
 		{"a kept promise", `return (await tools.call("promises", {word: ""})).data.n`, "1"},
-		{"nothing to reach", `return [typeof require, typeof process, typeof fetch, typeof setTimeout, typeof XMLHttpRequest]`, `["undefined","undefined","undefined","undefined","undefined"]`},
+		{"a block at the end is worth nothing", `const a = {}; for (const i of [1]) { a.a = a; i }`, "The script returned and printed nothing; return what you want to know."},
+		{"an object at the end", "let a;\na = {b: 1}; // said", `{"b":1}`},
+		{"a function at the end", "let n = 1\nn++\n", "1"},
+		{"return and await", "for (const w of 'ab') { const r = await tools.call('plain', {word: w}); if (r.text == 'b') return w + '!' }", "b!"},
+		{"for await", "let s = ''; for await (const r of ['a', 'b'].map(w => tools.call('plain', {word: w}))) s += r.text; s", "ab"},
+		{"a symbol", "return Symbol('x')", "The script returned and printed nothing; return what you want to know."},
+		{"large whole numbers", "return String(2n ** 64n)", "18446744073709551616"},
+		{"a zero character", `const r = await tools.call('plain', {word: 'a\0b'}); console.log('c\0d'); return r.text + '|' + r.text.length`, "a␀b|3\n\nConsole:\nc␀d"},
+		{"half a character", `console.log('\udc00'); return '\ud83d' + '|' + '\ud83d\ude00'`, "\ufffd|\U0001f600\n\nConsole:\n\ufffd"},
+		{"what prints badly", `console.log({toJSON() { throw 1 }}, null, undefined, Symbol('s'), 1n, new Error('e'), () => 1)`, "[object Object] null undefined Symbol(s) 1 Error: e () => 1"},
+		{"the language is changed", `JSON.stringify = JSON.parse = Promise.prototype.then = Map.prototype.get = null; Object.prototype.value = 1; Array.prototype[Symbol.iterator] = null
+const r = await tools.call("plain", {word: "x"}); return r.text`, "x"},
+		{"tools are taken away", `const t = tools; tools = console = null; return (await t.call("plain", {word: "x"})).text`, "x"},
+		{"more memory than there is, caught", `const a = []; try { for (;;) a.push(new Uint8Array(1e6)) } catch (e) { a.length = 0; await null; return e.message }`, "out of memory"},
+		{"too deep, caught", `const f = () => f() + 1; try { f() } catch (e) { return e.message }`, "stack overflow"},
+		{"deep values", `let a = []; for (let i = 0; i < 5e4; i++) a = [a]; let s = ''; for (let i = 0; i < 5e4; i++) s = 'x' + s; a = null; return s.length`, "50000"},
+		{"nothing to reach", `return [typeof require, typeof process, typeof fetch, typeof setTimeout, typeof XMLHttpRequest, typeof std, typeof os, typeof host]`, `["undefined","undefined","undefined","undefined","undefined","undefined","undefined","undefined"]`},
 	} {
 		r.meet.Add(2)
 		o := r.run(t.Context(), c.script)
@@ -166,11 +182,11 @@ func TestScriptsThatFailSayWhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct{ name, script, want string }{
-		{"a syntax error", "const a = 1;\nconst b = ;\n", "SyntaxError: Unexpected token ; (line 2, column 11)"},
+		{"a syntax error", "const a = 1;\nconst b = ;\n", "SyntaxError: unexpected token in expression: ';' (line 2, column 11)"},
 		{"on the first line", "const = 1", "(line 1, column 7)"},
-		{"a missing name", "const a = 1;\n\n  nothing.at.all", "ReferenceError: nothing is not defined (line 3, column 3)"},
-		{"a missing name after await", "await tools.call('plain', {word: 'x'});\nnothing()", "ReferenceError: nothing is not defined (line 2, column 8)"},
-		{"thrown", "function f() {\n  throw new Error('no')\n}\nf()", "Error: no (line 2, column 9)"},
+		{"a missing name", "const a = 1;\n\n  nothing.at.all", "ReferenceError: 'nothing' is not defined (line 3, column 3)"},
+		{"a missing name after await", "await tools.call('plain', {word: 'x'});\nnothing()", "ReferenceError: 'nothing' is not defined (line 2, column 1)"},
+		{"thrown", "function f() {\n  throw new Error('no')\n}\nf()", "Error: no (line 2, column 18)"},
 		{"thrown text", "throw 'just text'", "Error: just text"},
 		{"a failed call", "const a = 1;\nawait tools.call('fail')", "fail: it is broken (line 2, column 17)"},
 		{"which calls were made", "await tools.call('change', {word: 'x'});\nnothing()", "These calls had been made, and what they did stands: change (ok)."},
@@ -181,14 +197,31 @@ func TestScriptsThatFailSayWhere(t *testing.T) {
 		{"a promise that is not kept", "await tools.call('promises', {word: 'x'})", "promises answered in another form than it promises"},
 		{"waits for nothing", "await new Promise(() => {})", "the script waits for something that never comes"},
 		{"not a name", "tools.call({})", "tools.call takes the name of a tool"},
-		{"a cycle", "const a = {}; a.a = a; return a", "TypeError: Converting circular structure to JSON"},
-		{"endless recursion", "function f() { return f() + 1 }\nf()", "RangeError: functions call each other more than 1000 deep"},
+		{"a cycle", "const a = {}; a.a = a; return a", "TypeError: circular reference"},
+		{"endless recursion", "function f() { return f() + 1 }\nf()", "RangeError: functions call each other, or things are in each other, too deep (line 1, column 2"},
 		{"closes its function", "})(); (() => {", "Error: "},
+		{"closes its function and returns", "return 1 })(); (() => {", "the script is no function"},
+		{"a syntax error beside a return", "if (1) return 2;\nconst b = ;", "(line 2, column 11)"},
+		{"on the first line beside a return", "nothing(); return 1", "(line 1, column 1)"},
+		{"thrown nothing", "throw undefined", "Error: undefined"},
+		{"a thrown symbol", "throw Symbol('x')", "Error: Symbol(x)"},
+		{"a thrown object", "throw {code: 7}", `Error: {"code":7}`},
+		{"a thrown object that throws", "throw {toString() { throw 1 }, toJSON() { throw 2 }}", "can't be written"},
+		{"a thrown trap", "throw new Proxy({}, {get() { throw new Error('trap') }, getPrototypeOf() { throw 1 }})", "can't be written"},
+		{"a returned trap", "return new Proxy({}, {ownKeys() { throw new Error('trap') }})", "Error: trap (line 1, column "},
+		{"a large number of its own kind", "return 2n ** 70n", "TypeError: "},
+		{"a promise that fails after it", "return Promise.reject(new TypeError('late'))", "TypeError: late (line 1, column "},
+		{"modules", "await import('std')", "Error: "},
+		{"half a character in arguments", "await tools.call('plain', {word: '\\ud83d'})", "half of a character"},
+		{"arguments that are no object", "await tools.call('plain', () => 1)", "the arguments of a tool are an object"},
 	} {
 		o := r.run(t.Context(), c.script)
 		if got := text(o); o.Status != tool.Failed || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s: %s\nwant %s", c.name, o.Status, got, c.want)
 		}
+	}
+	if o := r.run(t.Context(), "[1, 2].forEach(async () => { await tools.call('fail') }); return 1"); o.Status != tool.OK || strings.Count(text(o), "[A failure that the script did not look at: fail: it is broken (line 1, column ") != 2 {
+		t.Errorf("unheard failures of functions: %s: %s", o.Status, text(o))
 	}
 	if o := r.run(t.Context(), "tools.call('fail'); return 1"); o.Status != tool.OK || !strings.Contains(text(o), "[A failure that the script did not look at: fail: it is broken") {
 		t.Errorf("an unheard failure: %s: %s", o.Status, text(o))
@@ -200,8 +233,8 @@ func TestScriptsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct{ name, script, want string }{
-		{"a growing text", "let s = 'x';\nfor (;;) s += s", "memory"},
-		{"a long text at once", "return 'x'.repeat(2**30).length", "memory"},
+		{"a growing text", "let s = 'x';\nfor (;;) s += s", ""},
+		{"a long text at once", "return 'x'.repeat(2**30).length", ""},
 		{"a longer text at once", "return 'x'.repeat(2**33).length", ""},
 		{"a growing list", "const a = [];\nfor (;;) a.push({n: 'x' + a.length})", ""},
 		{"a long list at once", "return new Array(2**28).fill(1).length", ""},
@@ -209,6 +242,13 @@ func TestScriptsAreBounded(t *testing.T) {
 		{"a long number", "return String(2n ** 100000000n).length", ""},
 		{"nested text", "return JSON.parse('['.repeat(5e6) + ']'.repeat(5e6)).length", ""},
 		{"nested source", strings.Repeat("(", 30_000) + strings.Repeat(")", 30_000), "Error"},
+		{"memory, whatever is caught", "const a = []; for (;;) try { for (;;) a.push(new Uint8Array(1e5)) } catch {}", ""},
+		{"memory in promises", "const a = []; const f = async () => { a.push(new Uint8Array(1e6)); await f() }; await f()", ""},
+		{"numbers without an end", "let n = 3n; for (;;) n *= n", ""},
+		{"a deep value returned", "let a = []; for (let i = 0; i < 1e4; i++) a = [a]; return a", "too deep"},
+		{"a deep trap", "let p = {}; for (let i = 0; i < 1e4; i++) p = new Proxy(p, {}); return p.x", "too deep"},
+		{"recursion by conversion", "const o = {toString() { return '' + o }}; return '' + o", "too deep"},
+		{"a nested expression", "return new RegExp('('.repeat(1e5) + ')'.repeat(1e5)).test('')", ""},
 		{"too much returned", "return 'x'.repeat(2e6)", "return less"},
 		{"too many calls", "for (let i = 0; i < 101; i++) tools.search('x')", "at most 100 times"},
 		{"too long arguments", "await tools.call('plain', {word: 'x'.repeat(2e6)})", "the arguments have"},
@@ -233,6 +273,13 @@ func TestScriptsThatNeverEndAreStopped(t *testing.T) {
 		"a loop": {"let n = 0;\nfor (;;) n++", late, late},
 		// Each promise keeps the one before it, so either bound may be met first.
 		"a loop of promises":         {"const f = () => Promise.resolve().then(f); await f()", late, large},
+		"nothing catches it":         {"try { for (;;); } catch { for (;;); } finally { for (;;); }", late, late},
+		"a loop after await":         {"await null; for (;;);", late, late},
+		"a loop in what is returned": {"return {toJSON() { for (;;); }}", late, late},
+		"a loop in what is thrown":   {"throw {toJSON() { for (;;); }}", late, late},
+		"a loop in a trap":           {"return new Proxy({}, {ownKeys() { for (;;); }})", late, late},
+		"a loop in a sort":           {"[1, 2].sort(() => { for (;;); })", late, late},
+		"a step without an end":      {"const a = new Array(2 ** 32 - 1); a.fill(1); return a.indexOf(2)", late, large},
 		"an expression of the devil": {`return /^(a+)+(?=b)$/.test('a'.repeat(40) + '!')`, late, late},
 	} {
 		t.Run(name, func(t *testing.T) {
