@@ -166,6 +166,7 @@ type Round struct {
 	Calls    []llm.ToolCall
 	Outcomes []tool.Outcome // one per call, in order
 	State    tool.State     // after the round's effects
+	Listed   bool           // its request was shown another list of tools than the one before
 	Request  RequestFacts
 	// Spent are the model calls that were made for it: that which gave the
 	// reply, and before it those whose answers were not used. Only what is yet to

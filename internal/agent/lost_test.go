@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -237,5 +238,31 @@ func TestTheGuardTellsBrokenCallsApart(t *testing.T) {
 		if d := b.Before(t.Context(), i+2, round(args)); d.Stop != (i == 5) {
 			t.Errorf("behind call %d: %+v", i, d)
 		}
+	}
+}
+
+// listing offers another list of tools.
+type listing struct{ toolbox }
+
+func (l listing) Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (tool.Surface, error) {
+	st.Tools = []string{"new"}
+	return l.toolbox.Offer(ctx, s, t, st, ask)
+}
+
+// The list of tools that a request was shown outlives an answer that broke off.
+func TestTheListThatWasSentIsKept(t *testing.T) {
+	t.Parallel()
+	o := &older{state: tool.State{Plan: true, Tools: []string{"old"}}}
+	m := &script{answers: []answer{func(_ context.Context, yield func(llm.Event, error) bool) {
+		if yield(llm.Event{Type: llm.EventText, Text: "half an"}, nil) {
+			yield(llm.Event{}, errors.New("cut"))
+		}
+	}}}
+	a := loop(m, nil, &o.history, agent.Limits{})
+	a.History, a.Toolbox = o, listing{}
+	for range a.ProcessStream(t.Context(), turn("hi")) {
+	}
+	if want := (tool.State{Plan: true, Told: true, Tools: []string{"new"}}); !o.state.Equal(want) {
+		t.Errorf("%+v, want %+v", o.state, want)
 	}
 }

@@ -52,7 +52,7 @@ func (l *loop) question(d Directive) *question {
 	return &question{
 		loop: l, Directive: d,
 		messages: append(l.thread.Messages[:len(l.thread.Messages):len(l.thread.Messages)], d.Messages...),
-		round:    &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Joined: d.Joined, Started: l.Now()},
+		round:    &Round{Number: l.thread.Rounds + 1, Before: d.Messages, Joined: d.Joined, Started: l.Now(), State: l.thread.State},
 	}
 }
 
@@ -100,6 +100,7 @@ func (q *question) build(t llm.Target) (llm.Request, error) {
 	}
 	q.shortened = req.MaxOutput != wanted
 	q.surface, q.round.Request = sf, facts
+	q.round.State = q.round.State.Listing(sf.State)
 	if q.announced != t.String() { // the same once more is not told: whoever watches reads on
 		q.announced = t.String()
 		q.tellDropped(t, facts.Dropped, q.refused != nil)
@@ -115,6 +116,7 @@ func (q *question) answered(reply llm.Reply) {
 	r.Reply, r.Replied = reply, q.Now()
 	q.model = r.Request.Target.String() // the turn stays with whoever answered
 	r.State = q.surface.State
+	r.Listed = !r.State.Equal(q.thread.State)
 	r.State.Dropped = r.Request.Dropped
 	if q.NoTools {
 		q.closeReply(&r.Reply, q.Reason)
@@ -243,7 +245,8 @@ func (l *loop) stream(r *Round, build func(llm.Target) (llm.Request, error)) (ll
 // keepPartial has the text of a reply that broke off stored, so that the
 // history holds what the person saw, and what a person said just before it,
 // which was handed over and stands nowhere else; so have attempts that failed,
-// and what was learned of how much a target takes.
+// what was learned of how much a target takes, and the list of tools that it was
+// shown, which the next request goes on with.
 func (l *loop) keepPartial(r *Round, partial llm.Reply) {
 	if strings.TrimSpace(partial.Message.Text()) == "" {
 		if len(r.Attempts) == 0 && !l.shorter && len(r.Joined) == 0 && !slices.ContainsFunc(r.Before, spoken) {
@@ -251,7 +254,7 @@ func (l *loop) keepPartial(r *Round, partial llm.Reply) {
 		}
 		partial.Message.Parts = nil
 	}
-	r.Reply, r.Replied, r.State = partial, l.Now(), l.thread.State
+	r.Reply, r.Replied, r.State = partial, l.Now(), l.thread.State.Listing(r.State)
 	l.close(r)
 }
 

@@ -41,7 +41,13 @@ func (a *app) evalTraces(cmd *cobra.Command, f ragFlags) (shownEval, error) {
 		if err != nil {
 			return err
 		}
-		v, err = measureRuns(cmd.Context(), look, runs)
+		var semantic *selection.Semantic
+		if rag := look.Agent.Config.Tools.RAG; rag.Enabled && rag.Semantic {
+			if semantic, err = g.Semantic(look.Scope.Agent()); err != nil {
+				return err
+			}
+		}
+		v, err = measureRuns(cmd.Context(), look, runs, semantic)
 		return err
 	})
 	return v, err
@@ -69,9 +75,10 @@ func lastRuns(ctx context.Context, g *gateway.Gateway, f session.RunFilter, limi
 }
 
 // measureRuns asks anew what each message would be offered today, in a session
-// of its own, and compares with what its run used.
-func measureRuns(ctx context.Context, look gateway.Look, runs []session.Run) (shownEval, error) {
-	v := shownEval{Agent: look.Scope.Agent(), TopK: look.Agent.Config.Tools.RAG.TopK, Semantic: look.Agent.Config.Tools.RAG.Semantic, All: !look.Agent.Config.Tools.RAG.Enabled}
+// of its own, and compares with what its run used. Semantic is nil where the agent
+// finds nothing by meaning.
+func measureRuns(ctx context.Context, look gateway.Look, runs []session.Run, semantic *selection.Semantic) (shownEval, error) {
+	v := shownEval{Agent: look.Scope.Agent(), TopK: look.Agent.Config.Tools.RAG.TopK, Semantic: semantic != nil, All: !look.Agent.Config.Tools.RAG.Enabled}
 	offer := func(m llm.Message) (tool.Surface, error) {
 		sf, err := look.Agent.Engine.Offer(ctx, look.Scope, look.Target, tool.State{}, tool.Ask{Message: m})
 		var none *engine.NoToolsError
@@ -89,7 +96,7 @@ func measureRuns(ctx context.Context, look gateway.Look, runs []session.Run) (sh
 		return slices.Contains(v.Pinned, e.Def.Name) || selection.Hidden(e) != ""
 	})
 	v.Tools = len(chosen)
-	meter, err := selection.NewMeter(ctx, selection.Docs(chosen), v.TopK, nil)
+	meter, err := selection.NewMeter(ctx, selection.Docs(chosen), v.TopK, semantic)
 	if err != nil {
 		return v, err
 	}

@@ -130,7 +130,7 @@ func (e *Engine) surface(ctx context.Context, s tool.Scope, t llm.Target, st too
 		Scope: s, Target: t, State: c.State, Picks: c.Picks, Notices: c.Notices,
 		Offered: c.Offered, Permitted: dec.Permitted, Removed: dec.Removed,
 	}
-	withPresets(ctx, e.presets, &sf, ask)
+	withPresets(ctx, e.presets, &sf, ask, c.Apart)
 	return sf, dec.Lists
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/engine/preset"
@@ -39,12 +40,20 @@ func (h hinter) hint(ctx context.Context, inv *invocation) bool {
 	}
 	text := "\n[Hint: " + advice
 	about := string(inv.out.Args) + " " + cut(llm.JoinText(inv.out.Content), maxHintText)
-	if found := preset.Matching(h.presets.Approved(ctx, inv.out.Tool), about, inv.out.Args, maxHints); len(found) > 0 {
+	if found := preset.Matching(h.presets.Approved(ctx)[inv.out.Tool], about, inv.out.Args, maxHints); len(found) > 0 {
 		inv.note = "matching presets are shown"
 		text += "\nApproved calls of " + inv.out.Tool + " that may fit:\n" + strings.TrimSuffix(preset.Lines(found), "\n")
 	}
-	inv.out.Content = append(inv.out.Content[:len(inv.out.Content):len(inv.out.Content)], llm.Text(text+"]"))
+	inv.hint = llm.Text(text + "]")
+	inv.out.Content = append(slices.Clip(inv.out.Content), inv.hint)
 	return true
+}
+
+// keepHint puts the hint back that was lost when the result was shortened.
+func (inv *invocation) keepHint() {
+	if c := inv.out.Content; inv.hint.Text != "" && (len(c) == 0 || c[len(c)-1].Text != inv.hint.Text) {
+		inv.out.Content = append(slices.Clip(c), inv.hint)
+	}
 }
 
 // maxHintText is how much of a failure is looked at, in bytes.

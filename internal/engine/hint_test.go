@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/goclaw/goclaw/internal/blob"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/engine/selection"
@@ -22,14 +23,17 @@ import (
 
 // shelf is a store of presets in memory.
 type shelf struct {
-	mu   sync.Mutex
-	list []preset.Preset
+	mu     sync.Mutex
+	list   []preset.Preset
+	broken error
+	asked  int
 }
 
 func (s *shelf) Presets(context.Context) ([]preset.Preset, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.list), nil
+	s.asked++
+	return slices.Clone(s.list), s.broken
 }
 
 func (s *shelf) Add(_ context.Context, p preset.Preset) error {
@@ -175,6 +179,80 @@ func TestLongListsOfPresetsAreRankedOnceForASession(t *testing.T) {
 	}
 }
 
+// A preset that is longer than the list may be takes no place, and that none
+// fits holds as long as the session's list, too.
+func TestAPresetThatIsTooLongEndsNoList(t *testing.T) {
+	t.Parallel()
+	long := fmt.Sprintf(`{"sql":%q}`, strings.Repeat("select long ", 200))
+	b := set(t, databases(), presets(book(t, "topic of all", long, "topic", `{"sql":"select short"}`)))
+	if got := b.described("topic of all, long"); !strings.Contains(got, "select short") || strings.Contains(got, "select long") {
+		t.Errorf("described as %q", got)
+	}
+	shop := book(t, "one", long)
+	b = set(t, databases(), presets(shop))
+	if got := b.described("one"); got != "" {
+		t.Errorf("described as %q", got)
+	}
+	raw, err := json.Marshal(b.state)
+	if err == nil {
+		b.state = tool.State{}
+		err = json.Unmarshal(raw, &b.state)
+	}
+	if err = errors.Join(err, shop.Add(t.Context(), preset.Preset{Tool: "db_query", Name: "two", Args: json.RawMessage(`{"sql":"select short"}`)}),
+		shop.Approve(t.Context(), "db_query", "two", "ann", time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.described("two"); got != "" {
+		t.Errorf("within the session's list it became %q", got)
+	}
+	b.state.Presets = nil
+	if got := b.described("two"); !strings.Contains(got, "- two") {
+		t.Errorf("with another list it is %q", got)
+	}
+	if got := text(b.one("db_query", `{"sql":"select long one two"}`)); !strings.Contains(got, "- two:") || strings.Contains(got, "- one:") {
+		t.Errorf("hinted at by %q", got)
+	}
+}
+
+// A run that declares its tools, or has a list of its own, shows what its message
+// calls for and leaves the session's choice as it is.
+func TestRunsApartLeaveTheSessionsPresets(t *testing.T) {
+	t.Parallel()
+	var pairs []string
+	for i := range 60 {
+		pairs = append(pairs, fmt.Sprintf("query %d about topic%d", i, i), fmt.Sprintf(`{"sql":"select %d from a_table_with_a_long_name"}`, i))
+	}
+	b := set(t, databases(), presets(book(t, pairs...)))
+	first := b.described("topic42")
+	for _, apart := range []func(*tool.Facts){
+		func(f *tool.Facts) { f.Declared = tool.Only("db_query") },
+		func(f *tool.Facts) { f.Origin = tool.FromCron },
+	} {
+		facts := b.scope
+		apart(&b.scope)
+		b.scope.Run += "x"
+		if got := b.described("topic7"); !strings.Contains(got[:60], "- query 7 about") {
+			t.Errorf("apart it is %.80q", got)
+		}
+		b.scope = facts
+		b.scope.Run += "y"
+		if got := b.described("topic8"); got != first {
+			t.Errorf("then %.80q", got)
+		}
+	}
+}
+
+// A store that can't be read is not asked for each tool.
+func TestABrokenStoreOfPresetsIsLeftInPeace(t *testing.T) {
+	t.Parallel()
+	s := &shelf{broken: errors.New("locked")}
+	b := set(t, databases(), presets(preset.NewBook(s, slog.New(slog.DiscardHandler))))
+	b.described("x")
+	if s.asked != 1 {
+		t.Errorf("it was asked %d times", s.asked)
+	}
+}
+
 // Where a session keeps a list, the choice goes with it.
 func TestPresetsAreRankedAnewWithTheList(t *testing.T) {
 	t.Parallel()
@@ -193,5 +271,26 @@ func TestPresetsAreRankedAnewWithTheList(t *testing.T) {
 	b.scope.Run, b.idle = "third", 2*time.Hour
 	if got := b.described("topic7"); !strings.Contains(got[:60], "- query 7 about") {
 		t.Errorf("a new list begins with %.80q", got)
+	}
+}
+
+// A hint is still there when the results of a response were made to fit each
+// other.
+func TestHintsStandBehindShortenedFailures(t *testing.T) {
+	t.Parallel()
+	b := set(t, []tool.Tool{reading("db_query", func(context.Context, tool.Call, none) (string, error) {
+		return "", errors.New(strings.Repeat("no such column ", 500))
+	})}, kept(blob.NewMemory()))
+	shortened := 0
+	for _, o := range b.run(t.Context(), repeat(9, call("db_query", "{}"))...) {
+		if n := strings.Count(text(o), "[Hint: "); n != 1 || !strings.HasSuffix(text(o), "]") {
+			t.Errorf("%d hints in %.100s…", n, text(o))
+		}
+		if o.Ref != "" {
+			shortened++
+		}
+	}
+	if shortened == 0 {
+		t.Error("the test is of no use: nothing was shortened")
 	}
 }

@@ -28,6 +28,7 @@ type invocation struct {
 	result  tool.Result  // what the tool returned; set by run
 	reading *cache.Read  // keeps the result for equal calls; set by cache, nil for most calls
 	shown   spill.Shown  // what the model sees of it; set by spill
+	hint    llm.Part     // what it is told behind that; set by hint, empty for most calls
 
 	out  *tool.Outcome    // what becomes of it
 	note string           // what the present step decided, for people

@@ -11,32 +11,36 @@ import (
 // withPresets shows the approved presets of the offered tools in their
 // descriptions. Those of which there are more than a description has room for
 // are chosen by the message that begins the session's tool list and stay as
-// long as it, so that descriptions don't change with what is said.
-func withPresets(ctx context.Context, book *preset.Book, sf *tool.Surface, ask tool.Ask) {
-	if book == nil {
-		return
+// long as it, so that descriptions don't change with what is said. Where the
+// tools are no part of that list (apart), the run's message chooses, and what the
+// session keeps stays as it is.
+func withPresets(ctx context.Context, book *preset.Book, sf *tool.Surface, ask tool.Ask, apart bool) {
+	approved := book.Approved(ctx)
+	var chosen []tool.PresetChoice // none where the list has just begun
+	if !apart {
+		chosen = slices.Clone(sf.State.Presets)
 	}
-	chosen := sf.State.Presets            // empty where the list has just begun
 	sf.Offered = slices.Clone(sf.Offered) // an entry is shared by all requests
-	var kept []tool.PresetChoice
 	for i, e := range sf.Offered {
-		all := book.Approved(ctx, e.Def.Name)
+		all := approved[e.Def.Name]
 		if len(all) == 0 {
 			continue
 		}
+		at := slices.IndexFunc(chosen, func(c tool.PresetChoice) bool { return c.Tool == e.Def.Name })
 		var names []string
-		if j := slices.IndexFunc(chosen, func(c tool.PresetChoice) bool { return c.Tool == e.Def.Name }); j >= 0 {
-			names = chosen[j].Names
+		if at >= 0 {
+			names = chosen[at].Names
 		}
 		list, cut := preset.Listed(all, names, ask.Message.Text())
-		if cut {
-			c := tool.PresetChoice{Tool: e.Def.Name, Names: names}
-			if len(names) == 0 {
-				for _, p := range list {
-					c.Names = append(c.Names, p.Name)
-				}
+		switch {
+		case cut && at < 0:
+			names = make([]string, len(list)) // that none fits is a choice, too
+			for j, p := range list {
+				names[j] = p.Name
 			}
-			kept = append(kept, c)
+			chosen = append(chosen, tool.PresetChoice{Tool: e.Def.Name, Names: names})
+		case !cut && at >= 0:
+			chosen = slices.Delete(chosen, at, at+1)
 		}
 		if len(list) == 0 {
 			continue
@@ -45,8 +49,8 @@ func withPresets(ctx context.Context, book *preset.Book, sf *tool.Surface, ask t
 		own.Spec.Description += "\n" + heading(e.Def.Name) + "\n" + preset.Lines(list)
 		sf.Offered[i] = &own
 	}
-	if sf.State.Own == nil { // a run with a list of its own leaves the session's as it is
-		sf.State.Presets = kept
+	if !apart {
+		sf.State.Presets = chosen
 	}
 }
 

@@ -39,6 +39,9 @@ func (b *batch) fit(ctx context.Context, s *spill.Spiller, log *slog.Logger) {
 		if v := recover(); v != nil {
 			log.Error("fitting the results of a response panicked", "panic", v, "stack", string(debug.Stack()))
 		}
+		for i := range b.slots {
+			b.slots[i].keepHint()
+		}
 	}()
 	round := make([]spill.Shown, 0, len(b.slots))
 	for i := range b.slots {

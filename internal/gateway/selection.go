@@ -10,7 +10,7 @@ func (g *Gateway) selectorOf(c config.Agent, m *agentModels) *selection.Selector
 	rag := c.Tools.RAG
 	return selection.New(selection.Options{
 		Enabled: rag.Enabled, TopK: rag.TopK, UsagePrior: rag.UsagePrior, Core: c.Tools.Core,
-		Prior:    selection.NewPrior(g.store.Usage, c.ID, g.log, nil),
+		Prior:    selection.NewPrior(g.store.Usage, c.ID, g.log),
 		Semantic: g.semantic(c, m),
 	})
 }

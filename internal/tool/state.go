@@ -21,6 +21,9 @@ type State struct {
 	// Own is the list of that run when it has one of its own, as cron and SOP
 	// runs do; Tools is then left as it was.
 	Own []string `json:"own,omitempty"`
+	// Meant are those of Tools that the last message which spoke for any picked, with
+	// which one that speaks for none goes on.
+	Meant []string `json:"meant,omitempty"`
 
 	// Files holds the digest of each workspace file when the session last read
 	// or wrote it, so that a write can see that the file changed meanwhile.
@@ -131,6 +134,13 @@ func (s State) Apply(effects ...Effect) State {
 	return s
 }
 
+// Listing is s with the session's list of tools, and what belongs to it, as t has
+// them.
+func (s State) Listing(t State) State {
+	s.Tools, s.Added, s.Used, s.Picked, s.Own, s.Meant, s.Presets = t.Tools, t.Added, t.Used, t.Picked, t.Own, t.Meant, t.Presets
+	return s
+}
+
 // Using is s in which the present turn has used a tool.
 func (s State) Using(name string) State {
 	if !slices.Contains(s.Used, name) {
@@ -152,6 +162,6 @@ func (s State) Digest(path string) (string, bool) {
 // Equal reports whether s and t are the same.
 func (s State) Equal(t State) bool {
 	return s.Plan == t.Plan && s.Told == t.Told && slices.Equal(s.Tools, t.Tools) && slices.Equal(s.Added, t.Added) &&
-		slices.Equal(s.Used, t.Used) && s.Picked == t.Picked && slices.Equal(s.Own, t.Own) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room) &&
+		slices.Equal(s.Used, t.Used) && s.Picked == t.Picked && slices.Equal(s.Own, t.Own) && slices.Equal(s.Meant, t.Meant) && slices.Equal(s.Files, t.Files) && s.Dropped == t.Dropped && slices.Equal(s.Room, t.Room) &&
 		slices.EqualFunc(s.Presets, t.Presets, func(a, b PresetChoice) bool { return a.Tool == b.Tool && slices.Equal(a.Names, b.Names) })
 }

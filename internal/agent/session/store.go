@@ -38,7 +38,9 @@ type Store interface {
 	// are no runs: Runs doesn't list them. Search finds them at once.
 	Begin(ctx context.Context, key Key, t Turn, title string, seed ...Turn) (Begun, error)
 	// Called stores what r holds before any of its calls runs: all but the
-	// outcomes and the end. The turn must be running, the number of the round
+	// outcomes and the end. Of the state, which later calls add to, it takes the
+	// list of tools where r says that it is another one, so that the next turn goes
+	// on with the list that was sent even if the process dies. The turn must be running, the number of the round
 	// and the ids of its calls new in the session. What its model calls used
 	// counts from here on, whatever becomes of the session.
 	// Messages that r says to have joined leave the inbox. Snapshots are kept

@@ -16,14 +16,15 @@ import (
 const MaxListed = 2000
 
 // Listed are the presets that a description has room for: all, in the order in
-// which they were added, when they fit. Else those of names come first, in that
-// order, which an earlier call returned; without names the message ranks them.
-// cut reports that a choice was made, whose names are to be kept.
+// which they were added, when they fit. Else it is those of names, in that order,
+// which an earlier call chose; where that is nil the message ranks them, and those
+// are listed that fit, the best first. cut reports that a choice was made, whose
+// names are to be kept.
 func Listed(all []Preset, names []string, message string) (list []Preset, cut bool) {
 	if size(all) <= MaxListed {
 		return all, false
 	}
-	if len(names) > 0 {
+	if names != nil {
 		for _, n := range names {
 			if i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == n }); i >= 0 {
 				list = append(list, all[i])
@@ -33,22 +34,30 @@ func Listed(all []Preset, names []string, message string) (list []Preset, cut bo
 	}
 	room := MaxListed
 	for _, p := range ranked(all, message, true) {
-		if room -= size([]Preset{p}); room < 0 {
-			break
+		if n := size([]Preset{p}); n <= room {
+			room -= n
+			list = append(list, p)
 		}
-		list = append(list, p)
 	}
 	return list, true
 }
 
 // Matching are at most k presets that have to do with a text, the best first,
-// without those that ask another database than args do.
+// without those that ask another database than args do and those for which a
+// hint, which is no longer than a description's list, has no room.
 func Matching(all []Preset, text string, args json.RawMessage, k int) []Preset {
 	if asked := datasource(args); asked != "" {
 		all = slices.DeleteFunc(slices.Clone(all), func(p Preset) bool { return p.Datasource() != "" && p.Datasource() != asked })
 	}
-	list := ranked(all, text, false)
-	return list[:min(len(list), k)]
+	var list []Preset
+	room := MaxListed
+	for _, p := range ranked(all, text, false) {
+		if n := size([]Preset{p}); n <= room && len(list) < k {
+			room -= n
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // ranked orders presets by what they have to do with a text; whole keeps those

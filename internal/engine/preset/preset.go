@@ -17,11 +17,11 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/goclaw/goclaw/internal/lib/recent"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -105,61 +105,44 @@ const freshFor = 2 * time.Second
 // Book gives quick access to the approved presets.
 type Book struct {
 	Store
-	log *slog.Logger
-
-	mu       sync.Mutex
-	approved map[string][]Preset // by tool
-	read     time.Time
+	approved *recent.Value[map[string][]Preset] // by tool
 }
 
 // NewBook makes a book on a store.
-func NewBook(s Store, log *slog.Logger) *Book { return &Book{Store: s, log: log} }
+func NewBook(s Store, log *slog.Logger) *Book {
+	return &Book{s, recent.New(freshFor, log, "presets", func(ctx context.Context) (map[string][]Preset, error) {
+		all, err := s.Presets(ctx)
+		if err != nil {
+			return nil, err
+		}
+		approved := map[string][]Preset{}
+		for _, p := range all {
+			if p.ApprovedBy != "" {
+				approved[p.Tool] = append(approved[p.Tool], p)
+			}
+		}
+		return approved, nil
+	})}
+}
 
-// Approved lists the approved presets of a tool in the order in which they were
-// added. While they can't be read it is what was last known. A nil book has
-// none.
-func (b *Book) Approved(ctx context.Context, toolName string) []Preset {
+// Approved lists the approved presets of each tool in the order in which they
+// were added. While they can't be read it is what was last known. A nil book has
+// none. The answer must not be changed.
+func (b *Book) Approved(ctx context.Context) map[string][]Preset {
 	if b == nil {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.read.IsZero() || time.Since(b.read) >= freshFor {
-		b.load(ctx)
-	}
-	return b.approved[toolName]
-}
-
-func (b *Book) load(ctx context.Context) {
-	all, err := b.Store.Presets(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			b.log.Warn("presets not read", "err", err)
-		}
-		return
-	}
-	b.approved, b.read = map[string][]Preset{}, time.Now()
-	for _, p := range all {
-		if p.ApprovedBy != "" {
-			b.approved[p.Tool] = append(b.approved[p.Tool], p)
-		}
-	}
+	return b.approved.Get(ctx)
 }
 
 // Approve approves a preset and makes it known at once.
 func (b *Book) Approve(ctx context.Context, toolName, name, by string, at time.Time) error {
-	defer b.forget()
+	defer b.approved.Forget()
 	return b.Store.Approve(ctx, toolName, name, by, at)
 }
 
 // Remove removes a preset and has it gone at once.
 func (b *Book) Remove(ctx context.Context, toolName, name string) error {
-	defer b.forget()
+	defer b.approved.Forget()
 	return b.Store.Remove(ctx, toolName, name)
-}
-
-func (b *Book) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.read = time.Time{}
 }

@@ -23,9 +23,7 @@ const (
 func ownList(o tool.Origin) bool { return o == tool.FromCron || o == tool.FromSOP }
 
 // keep puts the selection behind what the session was offered so far, which
-// keeps its places, or lets it be the list when that begins anew. A message that
-// speaks for no tool ("yes, go on") says nothing against those that are there:
-// it may be the word for which the agent wanted to wait before it calls them.
+// keeps its places, or lets it be the list when that begins anew.
 func (p *picking) keep() {
 	if ownList(p.Scope.Origin()) {
 		p.State.Own = tool.Names(p.offered)
@@ -42,7 +40,7 @@ func (p *picking) keep() {
 	switch {
 	case len(kept) == 0:
 		p.State.Presets = nil // they go with the list
-	case p.spoken && unpicked > maxUnpicked:
+	case unpicked > maxUnpicked:
 		p.notices = append(p.notices, fmt.Sprintf("the session's list of tools began anew: %d of its %d tools were picked no more", unpicked, len(kept)))
 		p.State.Presets = nil
 	case p.Ask.Idle >= maxIdle:
@@ -52,6 +50,7 @@ func (p *picking) keep() {
 		p.behind(kept)
 	}
 	p.State.Tools = tool.Names(p.offered)
+	p.State.Meant = slices.DeleteFunc(slices.Clone(p.State.Meant), func(name string) bool { return !slices.Contains(p.State.Tools, name) })
 }
 
 // listed are the entries of a list that may be shown now.
@@ -66,19 +65,19 @@ func (p *picking) listed(names []string) []*tool.Entry {
 }
 
 // joinShare is how well a message must speak for a tool, as a share of the best
-// one, for that to join a list that is kept. What speaks less for itself is left
-// to search_tools: each tool that joins has the provider read the whole
-// conversation anew.
+// one, for the turn's new tools to join a list that is kept. What speaks less for
+// itself is left to search_tools: a list that grows has the provider read the
+// whole conversation anew.
 const joinShare = 0.5
 
 // besideShare is the same where the best one stands in the list already: only
 // what the message speaks for about as well is worth the price then.
 const besideShare = 0.8
 
-// joins reports whether what was picked for pick joins a list that is kept,
-// given the least score that is worth it. What the agent uses most is a guess
-// for sessions that begin, of which this one knows better by now.
-func joins(pick tool.Pick, least float64) bool {
+// worth reports whether what was picked for pick is worth that a list grows,
+// given the least score that is. What the agent uses most is a guess for sessions
+// that begin, of which this one knows better by now.
+func worth(pick tool.Pick, least float64) bool {
 	switch pick.Why {
 	case tool.ForPrior, tool.ForEveryday:
 		return pick.Score > 0 && pick.Score >= least
@@ -88,8 +87,9 @@ func joins(pick tool.Pick, least float64) bool {
 	return true
 }
 
-// least is the score from which on a tool joins kept.
-func (p *picking) least(kept []*tool.Entry) float64 {
+// grows reports whether one of the tools that kept lacks is worth that they join
+// it, all of them, since the price is paid once for all.
+func (p *picking) grows(kept []*tool.Entry) bool {
 	best, listed := 0.0, 0.0
 	for i, pick := range p.picks {
 		if pick.Why == tool.ForMeaning {
@@ -100,10 +100,16 @@ func (p *picking) least(kept []*tool.Entry) float64 {
 			listed = max(listed, pick.Score)
 		}
 	}
+	least := joinShare * best
 	if listed == best {
-		return besideShare * best
+		least = besideShare * best
 	}
-	return joinShare * best
+	for i, pick := range p.picks {
+		if !slices.Contains(kept, p.offered[i]) && worth(pick, least) {
+			return true
+		}
+	}
+	return false
 }
 
 // behind puts the selection behind kept.
@@ -117,10 +123,12 @@ func (p *picking) behind(kept []*tool.Entry) {
 			picks = append(picks, tool.Pick{Tool: e.Def.Name, Why: tool.ForKept})
 		}
 	}
-	offered, least := slices.Clip(kept), p.least(kept)
-	for i, e := range p.offered {
-		if !slices.Contains(kept, e) && joins(picked[i], least) {
-			offered, picks = append(offered, e), append(picks, picked[i])
+	offered := slices.Clip(kept)
+	if p.grows(kept) {
+		for i, e := range p.offered {
+			if !slices.Contains(kept, e) {
+				offered, picks = append(offered, e), append(picks, picked[i])
+			}
 		}
 	}
 	p.offered, p.picks = offered, picks

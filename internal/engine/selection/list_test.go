@@ -252,8 +252,9 @@ func TestContinuity(t *testing.T) {
 	}
 }
 
-// What speaks for no tool changes nothing, until the list is not worth keeping.
-func TestAMessageThatSpeaksForNoToolKeepsTheList(t *testing.T) {
+// What speaks for no tool goes on with what was spoken of, until nobody knows any
+// more what that was.
+func TestAMessageThatSpeaksForNoToolGoesOn(t *testing.T) {
 	t.Parallel()
 	b := set(t, selection.Options{TopK: 12, Prior: prior()})
 	first := shownIn(b.turn(0, things[:12]...))
@@ -262,13 +263,16 @@ func TestAMessageThatSpeaksForNoToolKeepsTheList(t *testing.T) {
 			t.Errorf("%s: %s %v", says, why(c), c.Notices)
 		}
 	}
+	if got := why(b.request("look", 0, llm.Text("ok"))); !strings.Contains(got, "t_aardvark:continuity") {
+		t.Error(got)
+	}
 	if c := b.turn(time.Hour, "ok"); slices.Contains(shownIn(c), "t_aardvark") || len(c.Notices) != 1 {
 		t.Errorf("%s %v", why(c), c.Notices)
 	}
 }
 
 // A tool that a message speaks for about as well as for one that is there
-// joins, one that it hardly speaks for doesn't.
+// joins, one that it hardly speaks for doesn't, unless others do.
 func TestWhatJoinsAListThatIsKept(t *testing.T) {
 	t.Parallel()
 	b := set(t, selection.Options{TopK: 12, Prior: prior()})
@@ -282,6 +286,9 @@ func TestWhatJoinsAListThatIsKept(t *testing.T) {
 		t.Fatal("the test is of no use: the message doesn't pick it")
 	}
 	if c := b.turn(0, "polish one wombat"); slices.Contains(shownIn(c), "feed") {
+		t.Error(why(c))
+	}
+	if c := b.turn(0, "polish one wombat and an iguana"); !slices.Contains(shownIn(c), "feed") || !slices.Contains(shownIn(c), "t_iguana") {
 		t.Error(why(c))
 	}
 }

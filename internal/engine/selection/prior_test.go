@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/engine/selection"
@@ -32,30 +33,31 @@ func (u *usage) MostUsed(_ context.Context, agent string, since time.Time, _ int
 // known stands where that fails.
 func TestTheUsagePriorIsKnownForAWhile(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 5, 31, 12, 0, 0, 0, time.UTC)
-	u := &usage{names: []string{"a", "b"}}
-	get := selection.NewPrior(u, "main", slog.New(slog.DiscardHandler), func() time.Time { return now })
-	for _, c := range []struct {
-		passes time.Duration
-		names  []string
-		err    error
-		asked  int
-		want   []string
-	}{
-		{0, []string{"a", "b"}, nil, 1, []string{"a", "b"}},
-		{10*time.Minute - 1, []string{"c"}, nil, 1, []string{"a", "b"}},
-		{1, []string{"c"}, nil, 2, []string{"c"}},
-		{10 * time.Minute, nil, errors.New("broken"), 3, []string{"c"}},
-		{time.Minute, []string{"d"}, nil, 3, []string{"c"}},
-		{9 * time.Minute, []string{"d"}, nil, 4, []string{"d"}},
-	} {
-		now = now.Add(c.passes)
-		u.names, u.err = c.names, c.err
-		if got := get(t.Context()); !slices.Equal(got, c.want) || u.asked != c.asked {
-			t.Errorf("%+v: %v after %d questions", c, got, u.asked)
+	synctest.Test(t, func(t *testing.T) {
+		u := &usage{names: []string{"a", "b"}}
+		get := selection.NewPrior(u, "main", slog.New(slog.DiscardHandler))
+		for _, c := range []struct {
+			passes time.Duration
+			names  []string
+			err    error
+			asked  int
+			want   []string
+		}{
+			{0, []string{"a", "b"}, nil, 1, []string{"a", "b"}},
+			{10*time.Minute - 1, []string{"c"}, nil, 1, []string{"a", "b"}},
+			{1, []string{"c"}, nil, 2, []string{"c"}},
+			{10 * time.Minute, nil, errors.New("broken"), 3, []string{"c"}},
+			{time.Minute, []string{"d"}, nil, 3, []string{"c"}},
+			{9 * time.Minute, []string{"d"}, nil, 4, []string{"d"}},
+		} {
+			time.Sleep(c.passes)
+			u.names, u.err = c.names, c.err
+			if got := get(t.Context()); !slices.Equal(got, c.want) || u.asked != c.asked {
+				t.Errorf("%+v: %v after %d questions", c, got, u.asked)
+			}
 		}
-	}
-	if want := now.AddDate(0, 0, -30); !u.since.Equal(want) {
-		t.Errorf("asked since %s, want %s", u.since, want)
-	}
+		if want := time.Now().AddDate(0, 0, -30); !u.since.Equal(want) {
+			t.Errorf("asked since %s, want %s", u.since, want)
+		}
+	})
 }

@@ -77,6 +77,9 @@ type Choice struct {
 	Picks   []tool.Pick // see [tool.Surface]
 	Notices []string
 	State   tool.State // what is to be known by the next request
+	// Apart says that this is no part of the session's list, which stays as it
+	// is: the run has one of its own, or declared what it is shown.
+	Apart bool
 }
 
 // Select picks what a request is shown. It picks once for each turn: later
@@ -98,7 +101,10 @@ func (s *Selector) Select(ctx context.Context, r Request) Choice {
 	default:
 		p.goOn()
 	}
-	c := Choice{Offered: p.offered, Picks: p.picks, Notices: p.notices, State: p.State}
+	c := Choice{
+		Offered: p.offered, Picks: p.picks, Notices: p.notices, State: p.State,
+		Apart: ownList(r.Scope.Origin()) || r.Scope.Declared().Limited(),
+	}
 	if fresh {
 		c.State.Picked, c.State.Used, c.State.Added = r.Scope.Run(), nil, nil
 	}
@@ -156,7 +162,7 @@ type picking struct {
 	picks   []tool.Pick    // of offered
 	index   map[string]int // of offered, by name
 	notices []string
-	spoken  bool // the message speaks for a tool that isn't pinned
+	meant   []string // the tools that the message speaks for
 }
 
 // add takes e into the selection. For what is in it already, the first reason
@@ -198,7 +204,9 @@ func (p *picking) named(why tool.Why, most int, names ...string) {
 }
 
 // pick makes the turn's own selection: what is pinned, what the agent uses most,
-// what the turn before used, and what the message speaks of, best first.
+// what the turn before used, and what the message speaks of, best first. One that
+// speaks for no tool ("yes, go on") goes on with what the one before it spoke of:
+// it may be the word for which the agent wanted to wait before it calls that.
 func (p *picking) pick(ctx context.Context) {
 	p.pin()
 	pinned := len(p.offered)
@@ -206,6 +214,7 @@ func (p *picking) pick(ctx context.Context) {
 	p.named(tool.ForContinuity, len(p.State.Used), p.State.Used...)
 	p.score(pinned)
 	p.mean(ctx)
+	p.goesOn()
 	p.few(pinned)
 }
 
@@ -249,6 +258,18 @@ func (p *picking) use(ctx context.Context) {
 	p.named(tool.ForEveryday, p.o.UsagePrior-(len(p.offered)-was), everyday...)
 }
 
+// goesOn takes in what is meant. After an hour it is not said any more what a
+// word goes on with.
+func (p *picking) goesOn() {
+	switch {
+	case ownList(p.Scope.Origin()):
+	case len(p.meant) > 0:
+		p.State.Meant = p.meant
+	case p.Ask.Idle < maxIdle:
+		p.named(tool.ForContinuity, len(p.State.Meant), p.State.Meant...)
+	}
+}
+
 // score adds what the message speaks of, besides the first tools, which are
 // pinned, and notes how well it fits what is there for another reason.
 func (p *picking) score(pinned int) {
@@ -263,12 +284,12 @@ func (p *picking) score(pinned int) {
 		i, in := p.index[e.Def.Name]
 		return !in || i >= pinned
 	}, p.o.TopK)
-	p.spoken = p.spoken || len(hits) > 0
 	for _, h := range hits {
 		name := p.Catalog.Entries[h.Doc].Def.Name
 		p.add(p.entry(name), tool.ForMessage)
 		pick := &p.picks[p.index[name]]
 		pick.Score, pick.Reasons = h.Score, phrases(h.Reasons)
+		p.meant = append(p.meant, name)
 	}
 }
 
@@ -289,8 +310,8 @@ func (p *picking) mean(ctx context.Context) {
 	if notice != "" {
 		p.notices = append(p.notices, notice)
 	}
-	p.spoken = p.spoken || len(hits) > 0
 	for _, h := range hits {
+		p.meant = append(p.meant, p.Catalog.Entries[h.Doc].Def.Name)
 		p.add(p.entry(p.Catalog.Entries[h.Doc].Def.Name), tool.ForMeaning)
 		pick := &p.picks[len(p.picks)-1]
 		pick.Score, pick.Reasons = h.Score, phrases(h.Reasons)

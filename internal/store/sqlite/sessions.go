@@ -111,6 +111,15 @@ func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round, kept 
 		if err := putSpent(t, turn, r.Spent); err != nil {
 			return err
 		}
+		if r.Listed {
+			state, err := stateOf(t, id)
+			if err != nil {
+				return err
+			}
+			if err := putState(t, id, state.Listing(r.State)); err != nil {
+				return err
+			}
+		}
 		return putWith(t, id, round, r.Joined, kept)
 	})
 }

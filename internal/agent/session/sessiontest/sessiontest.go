@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"usage", testUsage},
 		{"changed", testChanged},
 		{"interrupted", testInterrupted},
+		{"killed behind a reply", testListedAndKilled},
 		{"interrupted at the next begin", testInterruptedAtBegin},
 		{"taken ids", testTaken},
 		{"snapshots", testSnapshots},
@@ -433,6 +434,7 @@ func testInterrupted(t *testing.T, s session.Store) {
 	if d, ok := after.State.Digest("a.txt"); !ok || d != "digest" {
 		t.Errorf("the effect of a call that had ended is lost: %+v", after.State)
 	}
+	equal(t, "a list that was not another one", after.State.Tools, []string(nil))
 	equal(t, "unfinished", value(s.Unfinished(ctx))(t), []session.Key(nil))
 
 	turns, calls, err = s.Interrupt(ctx, key, at(10))
@@ -440,6 +442,22 @@ func testInterrupted(t *testing.T, s session.Store) {
 	equal(t, "closed again", []int{turns, calls}, []int{0, 0})
 	_, _, err = s.Interrupt(ctx, session.Key{Agent: "main", ID: "none"}, at(10))
 	wantErr(t, "interrupt", err, session.ErrNotFound)
+}
+
+// The list of tools that a request was shown is known to the next turn whatever
+// happens after the reply; the rest of the state is not taken from the round yet.
+func testListedAndKilled(t *testing.T, s session.Store) {
+	ctx := t.Context()
+	value(s.Begin(ctx, key, turnOf("run", "hi", 0), "t"))(t)
+	on := value(s.Change(ctx, key, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
+	r := full(1, "x")
+	r.Listed = true
+	r.State = tool.State{Tools: []string{"calc", "file_read"}, Picked: "run", Meant: []string{"calc"}, Presets: []tool.PresetChoice{{Tool: "calc", Names: []string{}}}, Dropped: 7}
+	must(t, s.Called(ctx, "run", r))
+	want := on.Listing(r.State)
+	equal(t, "stored with the reply", value(s.Session(ctx, key))(t).State, &want)
+	begun := value(s.Begin(ctx, key, turnOf("run2", "again", 30), "ignored"))(t)
+	equal(t, "begun with it after the process died", begun.State, want)
 }
 
 func testInterruptedAtBegin(t *testing.T, s session.Store) {
