@@ -60,6 +60,27 @@ func (h *host) Permitted() []tool.Definition {
 // Withheld lists what the caller's role keeps away.
 func (h *host) Withheld() []tool.Removal { return surface.Withheld(h.inv.surface.Removed) }
 
+// Resolve finds the tool that a call of this name would run.
+func (h *host) Resolve(name string) (tool.Definition, error) {
+	inv := &invocation{
+		surface: h.inv.surface, from: h.inv.surface.Permitted, depth: h.inv.depth + 1,
+		out: &tool.Outcome{Call: llm.ToolCall{Name: name}},
+	}
+	// Neither step waits for anything.
+	if ctx := context.Background(); resolve(ctx, inv) && offered(ctx, inv) {
+		return inv.entry.Def, nil
+	}
+	return tool.Definition{}, inv.out.Refusal
+}
+
+// Search finds permitted tools as search_tools does.
+func (h *host) Search(query string, most int) tool.Found {
+	h.mu.Lock()
+	state := h.state
+	h.mu.Unlock()
+	return h.eng.selector.Search(h.eng.registry.Catalog(), tool.Call{Scope: h.inv.surface.Scope, State: state, Host: h}, query, most)
+}
+
 // Call runs another tool under the same scope and waits for it. A tool that
 // waits holds no worker, so its calls take one each; any other tool's calls run
 // on the worker that it holds already, and so are never put to people.

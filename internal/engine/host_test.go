@@ -126,6 +126,36 @@ func TestHostTellsWhatIsPermitted(t *testing.T) {
 	}
 }
 
+// What a tool is told of a name is what a call of it would get.
+func TestHostResolvesAsCallsDo(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context, tool.Call, none) (string, error) { return "", nil }
+	names := []string{"other", " functions.OTHER", "the_one", "theone", "nope", "denied", "undo", "guarded", "Guarded", ""}
+	b := set(t, []tool.Tool{
+		reading("look", func(ctx context.Context, c tool.Call, _ none) (string, error) {
+			var told []string
+			for _, name := range names {
+				def, err := c.Host.Resolve(name)
+				o := c.Host.Call(ctx, name, nil)
+				switch {
+				case err != nil && (o.Status != tool.Refused || text(o) != "Refused: "+err.Error()):
+					told = append(told, fmt.Sprintf("%q: %v, and called: %s", name, err, text(o)))
+				case err == nil && (o.Status != tool.OK || o.Tool != def.Name):
+					told = append(told, fmt.Sprintf("%q: %s, and called: %s", name, def.Name, text(o)))
+				}
+			}
+			return "told: " + strings.Join(told, "\n"), nil
+		}),
+		reading("other", nothing), reading("denied", nothing), reading("the_one", nothing), reading("the__one", nothing),
+		tool.New(tool.Definition{Name: "undo", Traits: tool.Traits{Inverse: true}}, nothing),
+		tool.New(tool.Definition{Name: "guarded", Traits: tool.Traits{AdminOnly: true}}, nothing),
+	}, func(o *engine.Options) { o.Policies = deny("denied") })
+	b.scope.Caller = user
+	if o := b.run(t.Context(), call("look", "{}"))[0]; text(o) != "told: " {
+		t.Error(text(o))
+	}
+}
+
 // Progress of a tool's own calls is the tool's, and nothing is told any more
 // when the call that lent the host has ended.
 func TestHostAfterTheEnd(t *testing.T) {

@@ -167,6 +167,26 @@ type Host interface {
 	Permitted() []Definition
 	// Withheld lists what the caller's role keeps away, with the reason.
 	Withheld() []Removal
+	// Resolve finds the tool that a call of this name would run. The error is
+	// why it would run none, in the words that the call would get.
+	Resolve(name string) (Definition, error)
+	// Search finds at most most permitted tools that fit query, as search_tools
+	// does.
+	Search(query string, most int) Found
+}
+
+// Found is what a search came upon.
+type Found struct {
+	Tools    []Match   `json:"tools"` // the best first
+	Withheld []Removal `json:"withheld,omitempty"`
+}
+
+// Match is a tool that a search found.
+type Match struct {
+	Name    string   `json:"name"`
+	Score   float64  `json:"score,omitempty"`
+	Reasons []string `json:"reasons,omitempty"` // why it fits
+	Offered bool     `json:"offered,omitempty"` // it was shown to the model already
 }
 
 // Result is what a tool returns.

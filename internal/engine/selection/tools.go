@@ -30,19 +30,6 @@ type searchIn struct {
 	Limit int    `json:"limit,omitempty" min:"0" max:"20"`
 }
 
-// searched is what search_tools tells beside its text.
-type searched struct {
-	Tools    []foundTool    `json:"tools"`
-	Withheld []tool.Removal `json:"withheld,omitempty"`
-}
-
-type foundTool struct {
-	Name    string   `json:"name"`
-	Score   float64  `json:"score,omitempty"`
-	Reasons []string `json:"reasons,omitempty"`
-	Offered bool     `json:"offered,omitempty"` // it was there already
-}
-
 // Tools returns the tools of this room: search_tools. catalog is what they
 // search, as far as the caller may use it.
 func (s *Selector) Tools(catalog func() *tool.Catalog) []tool.Tool {
@@ -50,12 +37,18 @@ func (s *Selector) Tools(catalog func() *tool.Catalog) []tool.Tool {
 		Name: SearchTools, Description: strings.TrimSpace(searchText),
 		Traits: tool.Traits{Category: "sessions", ReadOnly: true, DirectOnly: true, Finder: true, Tags: []string{"find", "discover", "capability"}},
 	}, func(_ context.Context, call tool.Call, in searchIn) (tool.Result, error) {
-		q := search{Selector: s, call: call, catalog: catalog(), query: in.Query, limit: in.Limit}
+		q := s.search(catalog(), call, in.Query, in.Limit)
 		if q.limit == 0 {
 			q.limit = searchLimit
 		}
 		return q.run(), nil
 	})}
+}
+
+// Search finds at most most tools for query among those of catalog that call
+// may use, as search_tools does.
+func (s *Selector) Search(catalog *tool.Catalog, call tool.Call, query string, most int) tool.Found {
+	return s.search(catalog, call, query, most).found()
 }
 
 // search is one call of search_tools.
@@ -65,20 +58,26 @@ type search struct {
 	catalog *tool.Catalog
 	query   string
 	limit   int
+	may     map[string]*tool.Definition // what it may come upon
 }
 
-func (q *search) run() tool.Result {
-	may := map[string]*tool.Definition{}
-	permitted := q.call.Host.Permitted()
+func (s *Selector) search(catalog *tool.Catalog, call tool.Call, query string, limit int) *search {
+	q := &search{Selector: s, call: call, catalog: catalog, query: query, limit: limit, may: map[string]*tool.Definition{}}
+	permitted := call.Host.Permitted()
 	for i := range permitted {
 		if d := &permitted[i]; q.finds(d) {
-			may[d.Name] = d
+			q.may[d.Name] = d
 		}
 	}
-	hits := q.rank(q.limit, func(name string) bool { return may[name] != nil })
+	return q
+}
+
+// found is what the search comes upon.
+func (q *search) found() tool.Found {
+	hits := q.rank(q.limit, func(name string) bool { return q.may[name] != nil })
 	if len(hits) == 0 {
-		for _, name := range nearest.Names(q.query, keys(may), min(q.limit, maxSuggested)) {
-			hits = append(hits, foundTool{Name: name, Reasons: []string{"its name is close"}})
+		for _, name := range nearest.Names(q.query, keys(q.may), min(q.limit, maxSuggested)) {
+			hits = append(hits, tool.Match{Name: name, Reasons: []string{"its name is close"}})
 		}
 	}
 	kept := map[string]tool.Removal{}
@@ -87,21 +86,30 @@ func (q *search) run() tool.Result {
 			kept[r.Tool] = r
 		}
 	}
-	f := searched{Tools: hits}
+	f := tool.Found{Tools: hits}
 	for _, h := range q.rank(maxWithheld, func(name string) bool { _, ok := kept[name]; return ok }) {
 		f.Withheld = append(f.Withheld, kept[h.Name])
 	}
-	var effects []tool.Effect
 	shown := q.call.State.Tools
 	if ownList(q.call.Scope.Origin()) {
 		shown = q.call.State.Own
 	}
 	for i, h := range f.Tools {
-		if f.Tools[i].Offered = slices.Contains(shown, h.Name); !f.Tools[i].Offered {
+		f.Tools[i].Offered = slices.Contains(shown, h.Name)
+	}
+	return f
+}
+
+// run is what search_tools answers: what it found joins what the model is shown.
+func (q *search) run() tool.Result {
+	f := q.found()
+	var effects []tool.Effect
+	for _, h := range f.Tools {
+		if !h.Offered {
 			effects = append(effects, tool.Effect{Kind: tool.ToolAdded, Key: h.Name})
 		}
 	}
-	r := tool.TextResult(f.text(q, may))
+	r := tool.TextResult(q.text(f))
 	r.Details, r.Effects = f, effects
 	return r
 }
@@ -112,17 +120,17 @@ func (q *search) finds(d *tool.Definition) bool {
 }
 
 // rank lists the tools of the catalog that fit the query and keep admits.
-func (q *search) rank(most int, keep func(name string) bool) []foundTool {
-	var list []foundTool
+func (q *search) rank(most int, keep func(name string) bool) []tool.Match {
+	var list []tool.Match
 	hits := q.indexOf(q.catalog).index.Rank(q.query, func(doc int) bool { return keep(q.catalog.Entries[doc].Def.Name) }, most)
 	for _, h := range hits {
-		list = append(list, foundTool{Name: q.catalog.Entries[h.Doc].Def.Name, Score: h.Score, Reasons: phrases(h.Reasons)})
+		list = append(list, tool.Match{Name: q.catalog.Entries[h.Doc].Def.Name, Score: h.Score, Reasons: phrases(h.Reasons)})
 	}
 	return list
 }
 
 // text is what the model is told.
-func (f *searched) text(q *search, may map[string]*tool.Definition) string {
+func (q *search) text(f tool.Found) string {
 	var b strings.Builder
 	switch {
 	case len(f.Tools) > 0:
@@ -130,10 +138,10 @@ func (f *searched) text(q *search, may map[string]*tool.Definition) string {
 	case len(f.Withheld) > 0:
 		fmt.Fprintf(&b, "No tool that you may use fits %q.\n", q.query)
 	default:
-		fmt.Fprintf(&b, "No tool fits %q. Try other words for what is to be done; when none fits either, no tool can do it.\n%s", q.query, q.kinds(may))
+		fmt.Fprintf(&b, "No tool fits %q. Try other words for what is to be done; when none fits either, no tool can do it.\n%s", q.query, q.kinds())
 	}
 	for i, t := range f.Tools {
-		d := may[t.Name]
+		d := q.may[t.Name]
 		fmt.Fprintf(&b, "\n%s: %s\n", t.Name, line(d.Description))
 		if t.Offered {
 			b.WriteString("  was shown to you already\n")
@@ -166,10 +174,10 @@ func schema(b *strings.Builder, what string, raw []byte) {
 }
 
 // kinds says what there are tools for at all.
-func (q *search) kinds(may map[string]*tool.Definition) string {
+func (q *search) kinds() string {
 	count := map[string]int{}
 	for _, e := range q.catalog.Entries {
-		d := may[e.Def.Name]
+		d := q.may[e.Def.Name]
 		switch {
 		case d == nil || d.Internal:
 		case e.Owner.Selector() != "":

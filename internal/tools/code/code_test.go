@@ -53,10 +53,16 @@ func (r *rig) note(s string) {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigWithin(t, 20*time.Second)
+}
+
+// newRigWithin makes a rig whose scripts may work for so long.
+func newRigWithin(t *testing.T, work time.Duration) *rig {
+	t.Helper()
 	r := &rig{t: t, facts: tool.Facts{Agent: "main", Session: "s", Caller: auth.Principal{ID: "ann", Role: auth.Admin, Human: true}, Origin: tool.FromChat}}
 	reads := tool.Traits{ReadOnly: true}
 	runner := code.NewRunner(code.Self())
-	runner.Tighten(3*time.Second, 64<<20)
+	runner.Tighten(work, 64<<20)
 	families, err := code.Family(runner).Build(func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +97,7 @@ func newRig(t *testing.T) *rig {
 				}
 				return res, nil
 			}),
+		tool.New(tool.Definition{Name: "guarded", Description: "Guards treasure.", Traits: tool.Traits{ReadOnly: true, AdminOnly: true}}, func(context.Context, tool.Call, struct{}) (string, error) { return "treasure", nil }),
 		tool.New(tool.Definition{Name: "stuck", Traits: reads}, func(ctx context.Context, _ tool.Call, _ struct{}) (string, error) {
 			r.note("stuck")
 			<-ctx.Done()
@@ -150,6 +157,7 @@ func TestScriptsSayWhatTheyReturnAndPrint(t *testing.T) {
 		{"search, awaited", `return (await tools.search("write a word")).length > 0`, "true"},
 		{"describe", `const d = tools.describe("shout"); return [d.name, d.read_only, d.parameters.properties.word.type]`, `["shout",true,"string"]`},
 		{"what keeps out is not found", `return tools.search("").map(t => t.name).filter(n => n == "direct" || n == "tool_code")`, "[]"},
+		{"names as models write them", `const d = tools.describe("functions.Shout"); const r = await tools.call("functions.SHOUT", {word: "x"}); return [d.name, r.tool, r.data.loud]`, `["shout","shout","X"]`},
 		{"a kept promise", `return (await tools.call("promises", {word: ""})).data.n`, "1"},
 		{"a block at the end is worth nothing", `const a = {}; for (const i of [1]) { a.a = a; i }`, "The script returned and printed nothing; return what you want to know."},
 		{"an object at the end", "let a;\na = {b: 1}; // said", `{"b":1}`},
@@ -164,7 +172,7 @@ func TestScriptsSayWhatTheyReturnAndPrint(t *testing.T) {
 		{"the language is changed", `JSON.stringify = JSON.parse = Promise.prototype.then = Map.prototype.get = null; Object.prototype.value = 1; Array.prototype[Symbol.iterator] = null
 const r = await tools.call("plain", {word: "x"}); return r.text`, "x"},
 		{"tools are taken away", `const t = tools; tools = console = null; return (await t.call("plain", {word: "x"})).text`, "x"},
-		{"more memory than there is, caught", `const a = []; try { for (;;) a.push(new Uint8Array(1e6)) } catch (e) { a.length = 0; await null; return e.message }`, "out of memory"},
+		{"more memory than there is, caught", `const a = []; try { for (;;) a.push(new Uint8Array(16e6)) } catch (e) { a.length = 0; await null; return e.message }`, "out of memory"},
 		{"too deep, caught", `const f = () => f() + 1; try { f() } catch (e) { return e.message }`, "stack overflow"},
 		{"deep values", `let a = []; for (let i = 0; i < 5e4; i++) a = [a]; let s = ''; for (let i = 0; i < 5e4; i++) s = 'x' + s; a = null; return s.length`, "50000"},
 		{"nothing to reach", `return [typeof require, typeof process, typeof fetch, typeof setTimeout, typeof XMLHttpRequest, typeof std, typeof os, typeof host]`, `["undefined","undefined","undefined","undefined","undefined","undefined","undefined","undefined"]`},
@@ -190,9 +198,11 @@ func TestScriptsThatFailSayWhere(t *testing.T) {
 		{"thrown text", "throw 'just text'", "Error: just text"},
 		{"a failed call", "const a = 1;\nawait tools.call('fail')", "fail: it is broken (line 2, column 17)"},
 		{"which calls were made", "await tools.call('change', {word: 'x'});\nnothing()", "These calls had been made, and what they did stands: change (ok)."},
-		{"no such tool", "await tools.call('shuot', {})", `there is no tool "shuot"; nearest are shout`},
+		{"no such tool", "await tools.call('shuot', {})", `shuot: Refused: No tool "shuot" was offered in this request, so nothing ran. Nearest that were: shout`},
+		{"no such tool to describe", "tools.describe('shuot')", `No tool "shuot" was offered in this request, so nothing ran. Nearest that were: shout`},
+		{"no such tool is a call", "await tools.call('shuot', {})", "These calls had been made, and what they did stands: shuot (refused)."},
 		{"what keeps out", "await tools.call('direct')", "direct can't be called from a script; call it directly"},
-		{"what keeps out under another name", "await tools.call('functions.direct')", `there is no tool "functions.direct"`},
+		{"what keeps out under another name", "await tools.call('functions.Direct')", "direct can't be called from a script; call it directly"},
 		{"itself", "await tools.call('tool_code', {script: '1'})", "tool_code can't be called from a script"},
 		{"a promise that is not kept", "await tools.call('promises', {word: 'x'})", "promises answered in another form than it promises"},
 		{"waits for nothing", "await new Promise(() => {})", "the script waits for something that never comes"},
@@ -231,7 +241,7 @@ func TestScriptsThatFailSayWhere(t *testing.T) {
 // Whatever a script does, it costs its own process and a bounded time.
 func TestScriptsAreBounded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r, hasty := newRig(t), newRigWithin(t, time.Second)
 	for _, c := range []struct{ name, script, want string }{
 		{"a growing text", "let s = 'x';\nfor (;;) s += s", ""},
 		{"a long text at once", "return 'x'.repeat(2**30).length", ""},
@@ -254,6 +264,10 @@ func TestScriptsAreBounded(t *testing.T) {
 		{"too long arguments", "await tools.call('plain', {word: 'x'.repeat(2e6)})", "the arguments have"},
 	} {
 		begun := time.Now()
+		r := r
+		if c.want == "" { // whichever bound it meets first
+			r = hasty
+		}
 		o := r.run(t.Context(), c.script)
 		if o.Status != tool.Failed || !strings.Contains(text(o), c.want) {
 			t.Errorf("%s: %s: %.300s", c.name, o.Status, text(o))
@@ -267,8 +281,8 @@ func TestScriptsAreBounded(t *testing.T) {
 
 func TestScriptsThatNeverEndAreStopped(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	const late, large = "worked for more than 3s", "MB of memory"
+	r := newRigWithin(t, time.Second)
+	const late, large = "worked for more than 1s", "MB of memory"
 	for name, c := range map[string]struct{ script, want, or string }{
 		"a loop": {"let n = 0;\nfor (;;) n++", late, late},
 		// Each promise keeps the one before it, so either bound may be met first.
@@ -320,8 +334,25 @@ func TestCallsOfScriptsAreHeldToTheRules(t *testing.T) {
 	}
 	r.state.Plan = false
 	r.facts.Cap = tool.Only("tool_code", "plain")
-	if o := r.run(t.Context(), "return [tools.search('').map(t => t.name), await tools.call('shout', {word: 'x'})]"); o.Status != tool.Failed || !strings.Contains(text(o), `there is no tool "shout"`) {
+	if o := r.run(t.Context(), "return [tools.search('').map(t => t.name), await tools.call('shout', {word: 'x'})]"); o.Status != tool.Failed || !strings.Contains(text(o), `No tool "shout" was offered`) {
 		t.Errorf("outside the cap: %s: %s", o.Status, text(o))
+	}
+}
+
+// A script is told of what a role keeps away as the model is.
+func TestScriptsLearnWhatTheirRoleWithholds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.facts.Caller.Role = auth.User
+	words := `guarded needs an administrator; it is withheld from the role "user".`
+	if o := r.run(t.Context(), "await tools.call('Guarded')"); o.Status != tool.Failed || !strings.Contains(text(o), words) {
+		t.Errorf("called: %s: %s", o.Status, text(o))
+	}
+	if o := r.run(t.Context(), "tools.describe('guarded')"); o.Status != tool.Failed || !strings.Contains(text(o), words) {
+		t.Errorf("described: %s: %s", o.Status, text(o))
+	}
+	if o := r.run(t.Context(), "tools.search('guards treasure').find(t => t.withheld).withheld"); text(o) != words {
+		t.Errorf("searched: %s: %s", o.Status, text(o))
 	}
 }
 

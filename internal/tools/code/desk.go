@@ -2,18 +2,13 @@ package code
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonschema"
-	"github.com/goclaw/goclaw/internal/lib/nearest"
-	"github.com/goclaw/goclaw/internal/lib/retrieval"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -22,7 +17,6 @@ import (
 type desk struct {
 	ctx   context.Context
 	host  tool.Host
-	defs  []tool.Definition
 	slots chan struct{} // of calls that run
 
 	mu      sync.Mutex
@@ -30,75 +24,60 @@ type desk struct {
 	pending []<-chan struct{} // of calls since then
 }
 
-// newDesk takes the tools that scripts may call: those that are permitted
-// without the ones that keep out of scripts, and without scripts themselves.
 func newDesk(ctx context.Context, h tool.Host) *desk {
-	d := &desk{ctx: ctx, host: h, slots: make(chan struct{}, parallel)}
-	for _, def := range h.Permitted() {
-		if !def.DirectOnly && def.Name != ownName {
-			d.defs = append(d.defs, def)
-		}
-	}
-	return d
+	return &desk{ctx: ctx, host: h, slots: make(chan struct{}, parallel)}
 }
 
-func (d *desk) find(name string) (tool.Definition, bool) {
-	i := slices.IndexFunc(d.defs, func(def tool.Definition) bool { return def.Name == name })
-	if i < 0 {
-		return tool.Definition{}, false
+// apart tells of a tool that keeps out of scripts, as scripts themselves do.
+func apart(def tool.Definition) bool { return def.DirectOnly || def.Name == ownName }
+
+// find finds the tool that a name means, as for a call of the model's.
+func (d *desk) find(name string) (tool.Definition, error) {
+	def, err := d.host.Resolve(name)
+	if err == nil && apart(def) {
+		err = fmt.Errorf("%s can't be called from a script; call it directly", def.Name)
 	}
-	return d.defs[i], true
+	return def, err
 }
 
 // found is a tool as search shows it.
 type found struct {
 	Name        string `json:"name"`
-	Description string `json:"description"`
+	Description string `json:"description,omitempty"`
 	Withheld    string `json:"withheld,omitempty"` // why this caller may not call it
 }
 
 const maxFound = 20
 
-// search lists the tools that a query speaks of, the best first; all of them in
-// the order of their names for a query without a word.
+// search lists the tools that a query speaks of, the best first, as
+// search_tools finds them; for a query without a word the first of all, in the
+// order of their names.
 func (d *desk) search(query string) []found {
-	docs := make([][]string, len(d.defs))
-	for i, def := range d.defs {
-		docs[i] = []string{strings.ReplaceAll(def.Name, "_", " "), strings.Join(def.Tags, " ") + " " + def.Category, def.Description}
-	}
-	x := retrieval.NewIndex(docs, retrieval.Options{Fields: []retrieval.Field{{Weight: 3}, {Weight: 2}, {Weight: 1, Norm: 0.5}}, Saturation: 1.2})
-	scores := make([]float32, len(docs))
-	var text retrieval.Text
-	text.Read(query)
-	for _, w := range text.Words() {
-		if t, ok := x.Term(text.Bytes(w)); ok {
-			for _, p := range x.Postings(t) {
-				scores[p.Doc] += p.Score
-			}
-		}
-	}
-	order := make([]int, 0, len(docs))
-	for i := range docs {
-		if scores[i] > 0 || strings.TrimSpace(query) == "" {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	about := map[string]string{}
 	list := []found{}
-	for _, i := range order[:min(len(order), maxFound)] {
-		list = append(list, found{Name: d.defs[i].Name, Description: firstLine(d.defs[i].Description)})
-	}
-	for _, r := range d.host.Withheld() {
-		if strings.TrimSpace(query) == "" || strings.Contains(r.Tool, strings.TrimSpace(query)) {
-			list = append(list, found{Name: r.Tool, Withheld: r.Reason})
+	for _, def := range d.host.Permitted() {
+		if apart(def) {
+			continue
 		}
+		line, _, _ := strings.Cut(def.Description, "\n")
+		about[def.Name] = line
+		if strings.TrimSpace(query) == "" && len(list) < maxFound {
+			list = append(list, found{Name: def.Name, Description: line})
+		}
+	}
+	if strings.TrimSpace(query) == "" {
+		return list
+	}
+	hits := d.host.Search(query, maxFound)
+	for _, h := range hits.Tools {
+		if line, ok := about[h.Name]; ok {
+			list = append(list, found{Name: h.Name, Description: line})
+		}
+	}
+	for _, r := range hits.Withheld {
+		list = append(list, found{Name: r.Tool, Withheld: r.Reason + "."})
 	}
 	return list
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 // described is a tool as describe shows it.
@@ -111,53 +90,26 @@ type described struct {
 }
 
 func (d *desk) describe(name string) (described, error) {
-	def, ok := d.find(name)
-	if !ok {
-		return described{}, d.unknown(name)
-	}
-	return described{def.Name, def.Description, def.Parameters, def.Output, def.ReadOnly}, nil
-}
-
-// unknown says that a script can't have a tool, in the words of the role where
-// that is why.
-func (d *desk) unknown(name string) error {
-	for _, r := range d.host.Withheld() {
-		if r.Tool == name {
-			return errors.New(r.Reason + ".")
-		}
-	}
-	for _, def := range d.host.Permitted() {
-		if def.Name == name {
-			return fmt.Errorf("%s can't be called from a script; call it directly", name)
-		}
-	}
-	var names []string
-	for _, def := range d.defs {
-		names = append(names, def.Name)
-	}
-	text := fmt.Sprintf("there is no tool %q", short(name))
-	if near := nearest.Names(name, names, 3); len(near) > 0 {
-		text += "; nearest are " + strings.Join(near, ", ")
-	}
-	return errors.New(text)
-}
-
-func short(s string) string {
-	const most = 100
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	def, err := d.find(name)
+	return described{def.Name, def.Description, def.Parameters, def.Output, def.ReadOnly}, err
 }
 
 // prepare gives a call its place among the others of its script and returns
 // what runs it. Calls that only read run side by side; one that writes begins
 // after all before it and ends before all after it, as the script wrote them.
-func (d *desk) prepare(name string, args json.RawMessage) func() (tool.Outcome, error) {
-	def, ok := d.find(name)
-	if !ok {
-		return func() (tool.Outcome, error) {
-			return tool.Outcome{Tool: short(name), Status: tool.Refused}, d.unknown(name)
+func (d *desk) prepare(name string, args json.RawMessage) func() (tool.Outcome, called, error) {
+	def, err := d.host.Resolve(name)
+	switch {
+	case err != nil:
+		return func() (tool.Outcome, called, error) { // nothing will run, and the engine says why
+			out := d.host.Call(d.ctx, name, args)
+			_, err := given(def, out)
+			return out, called{}, err
+		}
+	case apart(def):
+		return func() (tool.Outcome, called, error) {
+			_, err := d.find(def.Name)
+			return tool.Outcome{Tool: def.Name, Status: tool.Refused}, called{}, err
 		}
 	}
 	ended := make(chan struct{})
@@ -173,29 +125,28 @@ func (d *desk) prepare(name string, args json.RawMessage) func() (tool.Outcome, 
 		d.write, d.pending = ended, nil
 	}
 	d.mu.Unlock()
-	return func() (tool.Outcome, error) {
+	return func() (tool.Outcome, called, error) {
 		defer close(ended)
 		for _, c := range before {
 			<-c // each of them ends, for they wait only for those before them
 		}
 		d.slots <- struct{}{}
 		defer func() { <-d.slots }()
-		d.host.Progress("calls " + name)
-		return d.host.Call(d.ctx, name, args), nil
+		d.host.Progress("calls " + def.Name)
+		out := d.host.Call(d.ctx, def.Name, args)
+		v, err := given(def, out)
+		return out, v, err
 	}
 }
 
-// value is what a script gets of a call that has ended.
-func (d *desk) value(out tool.Outcome, err error) (called, error) {
-	if err != nil {
-		return called{}, err
-	}
+// given is what a script gets of a call of def that has ended.
+func given(def tool.Definition, out tool.Outcome) (called, error) {
 	text := llm.JoinText(out.Content)
 	if out.Status != tool.OK {
 		return called{}, fmt.Errorf("%s: %s", out.Tool, strings.TrimPrefix(text, "Error: "))
 	}
 	c := called{Tool: out.Tool, Status: string(out.Status), Text: text, Data: out.Details}
-	if def, ok := d.find(out.Tool); ok && len(def.Output) > 0 {
+	if len(def.Output) > 0 {
 		if err := fits(def, out.Details); err != nil {
 			return called{}, err
 		}

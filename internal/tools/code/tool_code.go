@@ -177,7 +177,8 @@ func (s *session) death(err error) error {
 	case says("signal: killed"):
 		return fmt.Errorf("the script worked for more than %s without an end and was stopped", s.limits.Work)
 	}
-	return fmt.Errorf("the script's process broke: %w", err)
+	line, _, _ := strings.Cut(text, "\n") // the rest is where in this program
+	return fmt.Errorf("the script's process broke: %s", line)
 }
 
 // watch ends the process when the call is stopped, and when it has been silent
@@ -237,11 +238,10 @@ func (s *session) serveOne(r request) error {
 		run := s.desk.prepare(r.Name, r.Args)
 		s.calls.Go(func() {
 			begun := time.Now()
-			out, err := run()
+			out, v, err := run()
 			s.mu.Lock()
 			s.details = append(s.details, callDetails{Tool: out.Tool, Status: out.Status, Cached: out.Cached, Ms: time.Since(begun).Milliseconds()})
 			s.mu.Unlock()
-			v, err := s.desk.value(out, err)
 			// The process may have ended meanwhile; then its end says why.
 			_ = s.reply(r.ID, v, err)
 			s.mu.Lock()

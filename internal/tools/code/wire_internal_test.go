@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -16,13 +17,26 @@ import (
 // echoing is a host whose one tool says what it was called with.
 type echoing struct{ tool.Host }
 
-func (echoing) Progress(string)          {}
-func (echoing) Withheld() []tool.Removal { return nil }
-func (echoing) Permitted() []tool.Definition {
-	return []tool.Definition{{Name: "echo", Traits: tool.Traits{ReadOnly: true}}}
+var echo = tool.Definition{Name: "echo", Description: "Says what it is called with.", Traits: tool.Traits{ReadOnly: true}}
+
+func (echoing) Progress(string)              {}
+func (echoing) Permitted() []tool.Definition { return []tool.Definition{echo} }
+
+func (echoing) Search(string, int) tool.Found {
+	return tool.Found{Tools: []tool.Match{{Name: "echo"}}, Withheld: []tool.Removal{{Tool: "x", Reason: "x needs an administrator"}}}
+}
+
+func (echoing) Resolve(name string) (tool.Definition, error) {
+	if name != "echo" {
+		return tool.Definition{}, errors.New("there is no such tool")
+	}
+	return echo, nil
 }
 
 func (echoing) Call(_ context.Context, name string, args json.RawMessage) tool.Outcome {
+	if name != "echo" {
+		return tool.Outcome{Tool: name, Status: tool.Refused, Content: []llm.Part{llm.Text("Refused: there is no such tool")}}
+	}
 	return tool.Outcome{Tool: name, Status: tool.OK, Content: []llm.Part{llm.Text(string(args))}}
 }
 
