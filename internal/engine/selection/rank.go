@@ -66,6 +66,7 @@ type ranking struct {
 	heard    []heard
 	stems    []byte
 	pair     []byte
+	topics   []int32 // of a stem
 	letters  retrieval.LettersScratch
 	evidence []evidence
 	seen     [layers][]seen // of each term
@@ -250,11 +251,11 @@ func (x *Index) matchName(r *ranking, i int) {
 // matchTopics is false when the stem belongs to no topic. A word of many topics
 // says less for each.
 func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight float64) bool {
-	in := x.known.of[string(stem)]
-	for _, t := range in {
-		r.add(byTopic, t, w, weight/math.Sqrt(float64(len(in))), x.topics[t])
+	r.topics = x.known.of(stem, r.topics[:0])
+	for _, t := range r.topics {
+		r.add(byTopic, t, w, weight/math.Sqrt(float64(len(r.topics))), x.topics[t])
 	}
-	return len(in) > 0
+	return len(r.topics) > 0
 }
 
 // matchStrange looks for words that a word which no tool has is like: the one

@@ -265,7 +265,7 @@ func TestTopicStems(t *testing.T) {
 		id++
 	}
 	var want strings.Builder
-	want.WriteString("# Made of topics.txt by: go test ./internal/engine/selection -run TopicStems -update\n")
+	want.WriteString("# Made of topics.txt by: go test ./internal/engine/selection -run TopicStems -update\n" + strconv.Itoa(id) + "\n")
 	for _, stem := range slices.Sorted(maps.Keys(of)) {
 		want.WriteString(stem + " " + strings.Join(of[stem], " ") + "\n")
 	}
@@ -277,6 +277,19 @@ func TestTopicStems(t *testing.T) {
 	}
 	if want.String() != stemsFile {
 		t.Error("topics.stems is not of topics.txt: run the test with -update")
+	}
+	v := known()
+	if v.topics != id || len(of) > slotCount/2 || len(v.stems) >= math.MaxUint16 {
+		t.Errorf("%d topics with %d stems in %d bytes: widen the slots", v.topics, len(of), len(v.stems))
+	}
+	for stem, ids := range of {
+		var got []string
+		for _, n := range v.of([]byte(stem), nil) {
+			got = append(got, strconv.Itoa(int(n)))
+		}
+		if !slices.Equal(got, ids) || len(v.of([]byte(stem+"~"), nil)) > 0 || len(v.of([]byte(stem[:len(stem)-1]+"~"), nil)) > 0 {
+			t.Errorf("%s is of the topics %v, want %v", stem, got, ids)
+		}
 	}
 }
 

@@ -2,9 +2,8 @@ package selection
 
 import (
 	_ "embed"
-	"maps"
+	"iter"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,36 +26,92 @@ var weakFile string
 // vocabulary is the words that mean something to the scorer whatever the
 // catalog.
 type vocabulary struct {
-	topics int                // how many there are
-	of     map[string][]int32 // the topics of a stem
-	weak   map[string]bool    // words that say little
+	topics int // how many there are
+	stems  string
+	slots  []uint16        // of a stem, by its hash: 1 + where its line begins in stems; 0 is free
+	weak   map[string]bool // words that say little
 	// spelling knows the stems of topics. It is made when a word is first met that
 	// nothing knows.
 	spelling func() *retrieval.Spelling
 }
 
-// known is read when the first index is made.
+// slotCount is a power of two, three times as many as there are stems.
+const slotCount = 1 << 13
+
+// known is read when the first index is made. The stems stay as they are in
+// their file, which costs a start of the program less than a map of them.
 var known = sync.OnceValue(func() *vocabulary {
-	v := &vocabulary{of: make(map[string][]int32, 1<<12), weak: map[string]bool{}}
-	var ids []int32 // of all stems, one behind the other
-	for line := range dataLines(stemsFile) {
-		stem, rest, _ := strings.Cut(line, " ")
-		from := len(ids)
-		for id := range strings.FieldsSeq(rest) {
-			n, _ := strconv.Atoi(id) // the file is ours: a test reads it
-			ids = append(ids, int32(n))
-			v.topics = max(v.topics, n+1)
+	_, body, _ := strings.Cut(stemsFile, "\n")
+	topics, stems, _ := strings.Cut(body, "\n")
+	v := &vocabulary{stems: stems, slots: make([]uint16, slotCount), weak: map[string]bool{}}
+	v.topics, _ = strconv.Atoi(topics) // the file is ours: a test reads it
+	for at, stem := range v.all() {
+		slot := hash([]byte(stem))
+		for v.slots[slot] != 0 {
+			slot = (slot + 1) % slotCount
 		}
-		v.of[stem] = ids[from:len(ids):len(ids)]
+		v.slots[slot] = uint16(at + 1)
 	}
 	for line := range dataLines(weakFile) {
 		for w := range strings.FieldsSeq(line) {
 			v.weak[w] = true
 		}
 	}
-	v.spelling = sync.OnceValue(func() *retrieval.Spelling { return retrieval.NewSpelling(slices.Collect(maps.Keys(v.of))) })
+	v.spelling = sync.OnceValue(func() *retrieval.Spelling {
+		words := make([]string, 0, slotCount/2)
+		for _, stem := range v.all() {
+			words = append(words, stem)
+		}
+		return retrieval.NewSpelling(words)
+	})
 	return v
 })
+
+// all gives the stems of topics in the order of the alphabet, each with where
+// its line begins.
+func (v *vocabulary) all() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for at := 0; at < len(v.stems); {
+			end := at + strings.IndexByte(v.stems[at:], ' ')
+			if !yield(at, v.stems[at:end]) {
+				return
+			}
+			at = end + strings.IndexByte(v.stems[end:], '\n') + 1
+		}
+	}
+}
+
+// of appends the topics of a stem to ids.
+func (v *vocabulary) of(stem []byte, ids []int32) []int32 {
+	for slot := hash(stem); v.slots[slot] != 0; slot = (slot + 1) % slotCount {
+		rest := v.stems[v.slots[slot]-1:]
+		if len(rest) <= len(stem) || rest[len(stem)] != ' ' || rest[:len(stem)] != string(stem) {
+			continue
+		}
+		n := int32(0)
+		for _, c := range []byte(rest[len(stem)+1:]) {
+			if '0' <= c && c <= '9' {
+				n = 10*n + int32(c-'0')
+				continue
+			}
+			ids = append(ids, n)
+			if n = 0; c == '\n' {
+				break
+			}
+		}
+		break
+	}
+	return ids
+}
+
+// hash is FNV-1a, as a slot.
+func hash(stem []byte) uint32 {
+	h := uint32(2166136261)
+	for _, c := range stem {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return (h ^ h>>16) % slotCount
+}
 
 // dataLines gives the lines that are neither empty nor comments.
 func dataLines(file string) func(yield func(string) bool) {
@@ -101,6 +156,7 @@ type spoken struct {
 	index  *retrieval.Index
 	text   retrieval.Text
 	pair   []byte
+	in     []int32
 	scores []float64
 }
 
@@ -113,16 +169,18 @@ func (p *spoken) add(s string, weight float64) {
 		stem := ""
 		if term, ok := p.index.Word(word); ok {
 			stem = p.index.Stem(term)
-			in := p.of[stem]
-			for _, t := range in {
-				p.scores[t] += weight / math.Sqrt(float64(len(in)))
+			p.pair = append(p.pair[:0], stem...)
+			p.in = p.of(p.pair, p.in[:0])
+			for _, t := range p.in {
+				p.scores[t] += weight / math.Sqrt(float64(len(p.in)))
 			}
 		} else {
 			stem = string(word) // a stop word
 		}
 		p.pair = append(append(p.pair[:0], before...), stem...)
 		if before != "" {
-			for _, t := range p.of[string(p.pair)] {
+			p.in = p.of(p.pair, p.in[:0])
+			for _, t := range p.in {
 				p.scores[t] += weight
 			}
 		}

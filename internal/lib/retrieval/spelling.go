@@ -1,7 +1,6 @@
 package retrieval
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -21,18 +20,24 @@ type spelled struct {
 // are a slip away from too many others.
 const shortest = 5
 
-// NewSpelling knows words; those that aren't plain letters are passed over.
+// NewSpelling knows words; those that aren't plain letters are passed over. It
+// is quicker with words that stand in the order of the alphabet.
 func NewSpelling(words []string) *Spelling {
-	s := &Spelling{}
-	for _, w := range words {
-		if letters, ok := letterSet([]byte(w)); ok && len(w) >= shortest-1 {
-			s.words = append(s.words, spelled{w, letters})
+	if !slices.IsSorted(words) {
+		words = slices.Sorted(slices.Values(words))
+	}
+	var of [longest + 2][]spelled // by their length; longer ones are near to nothing
+	n := 0
+	for i, w := range words {
+		if letters, ok := letterSet(w); ok && len(w) >= shortest-1 && len(w) < len(of) && (i == 0 || words[i-1] != w) {
+			of[len(w)] = append(of[len(w)], spelled{w, letters})
+			n++
 		}
 	}
-	slices.SortFunc(s.words, func(a, b spelled) int {
-		return cmp.Or(cmp.Compare(len(a.word), len(b.word)), cmp.Compare(a.word, b.word))
-	})
-	s.words = slices.Compact(s.words)
+	s := &Spelling{words: make([]spelled, 0, n)}
+	for _, list := range of {
+		s.words = append(s.words, list...)
+	}
 	for i, w := range s.words {
 		for len(s.first) <= len(w.word) {
 			s.first = append(s.first, i)
@@ -43,9 +48,10 @@ func NewSpelling(words []string) *Spelling {
 }
 
 // letterSet is false for what isn't small letters of ASCII alone.
-func letterSet(word []byte) (uint32, bool) {
+func letterSet[T string | []byte](word T) (uint32, bool) {
 	var set uint32
-	for _, c := range word {
+	for i := range len(word) {
+		c := word[i]
 		if c < 'a' || c > 'z' {
 			return 0, false
 		}
