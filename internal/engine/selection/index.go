@@ -40,6 +40,7 @@ type weights struct {
 	letters   float64 // of a word that no tool has and that is like one in its texts
 	corrected float64 // of a word that was misspelt, as part of a right one
 	weak      float64 // of a word that says little, as part of any other
+	shape     float64 // of what something is by its shape, such as an e-mail address
 
 	topicDescription float64 // of a word in a description, as part of one in a name
 	clauses          float64 // how far the best tools of each clause are lifted
@@ -52,7 +53,7 @@ type weights struct {
 
 // standard weights were tuned on one half of the labelled requests in testdata.
 var standard = weights{
-	exact: 16, part: 0.25, whole: 0.5, topic: 1, word: 1, letters: 0.5, corrected: 0.6, weak: 0.4,
+	exact: 16, part: 0.25, whole: 0.75, topic: 1.2, word: 1, letters: 0.5, corrected: 0.6, weak: 0.4, shape: 0.5,
 	topicDescription: 0.5, clauses: 0.3,
 	fields: []retrieval.Field{
 		nameField:        {Weight: 1, Norm: 0.3},

@@ -3,6 +3,7 @@ package selection
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goclaw/goclaw/internal/lib/retrieval"
 )
@@ -123,7 +124,8 @@ func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float
 	r := x.scratch.Get().(*ranking)
 	defer x.scratch.Put(r)
 	x.hear(r, message)
-	if x.gather(r); !r.telling {
+	x.gather(r)
+	if x.matchShapes(r, message); !r.telling {
 		return nil // "go on" speaks for no tool, though one may go somewhere
 	}
 	x.sum(r)
@@ -212,6 +214,10 @@ func conjunction(word []byte) bool {
 	return false
 }
 
+// moreTopic is how much each further word of a topic adds to the clearest one, as
+// a share of what it says: two words of cooking speak more for it than one.
+const moreTopic = 0.3
+
 // add notes what a word says. Of words that say the same, the one that says it
 // most clearly counts.
 func (r *ranking) add(l layer, id int32, w retrieval.Word, weight float64, postings []retrieval.Posting) {
@@ -224,7 +230,12 @@ func (r *ranking) add(l layer, id int32, w retrieval.Word, weight float64, posti
 		r.evidence = append(r.evidence, evidence{layer: l, word: w, clause: r.clause, weight: float32(weight), postings: postings})
 		return
 	}
-	if e := &r.evidence[mark.evidence]; float32(weight) > e.weight {
+	e := &r.evidence[mark.evidence]
+	if l == byTopic {
+		e.weight = max(e.weight, float32(weight)) + moreTopic*min(e.weight, float32(weight))
+		return
+	}
+	if float32(weight) > e.weight {
 		e.weight, e.word = float32(weight), w
 	}
 }
@@ -256,6 +267,30 @@ func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight fl
 		r.add(byTopic, t, w, weight/math.Sqrt(float64(len(r.topics))), x.topics[t])
 	}
 	return len(r.topics) > 0
+}
+
+// matchShapes takes in what pieces of the message are by their shape: a tool that
+// speaks of e-mail addresses is meant by one. They are a clause of their own.
+func (x *Index) matchShapes(r *ranking, message string) {
+	if x.weights.shape == 0 || strings.IndexAny(message, ".+@") < 0 {
+		return // which costs nothing
+	}
+	r.clause++
+	for piece := range strings.FieldsSeq(message) {
+		word := shapeOf(piece)
+		if word == "" {
+			continue
+		}
+		from := len(r.evidence)
+		x.matchTopics(r, []byte(word), retrieval.Word{}, x.weights.shape*x.weights.topic)
+		if term, ok := x.text.Term(retrieval.Stem(nil, []byte(word))); ok {
+			r.add(byWord, term, retrieval.Word{}, x.weights.shape, x.text.Postings(term))
+		}
+		for i := from; i < len(r.evidence); i++ {
+			r.evidence[i].told = "(" + word + ")"
+		}
+		r.telling = r.telling || len(r.evidence) > from
+	}
 }
 
 // matchStrange looks for words that a word which no tool has is like: the one
