@@ -63,7 +63,7 @@ func registered(t *testing.T, sets ...string) (*tool.Catalog, []Query) {
 }
 
 // words are what people say that speaks for no tool, or hardly.
-var words = []string{"and the other one?", "yes please go on", "ok", "thanks, that helps", "now the same for Tuesday", "can you do that again with more detail?"}
+var words = []string{"and the other one?", "yes please go on", "ok", "thanks, that helps", "now the same for Tuesday", "can you do that again with more detail?", "the second one", "and in March?"}
 
 // spokenTurn is what is said in a turn and which tools it needs, if any.
 type spokenTurn struct {
@@ -200,11 +200,11 @@ func TestDrift(t *testing.T) {
 		share    float64 // of a request that the next one repeats, but where the list began anew, on average
 		there    float64 // of the tools that a turn needs
 	}{
-		{[]string{"shipped"}, false, 0.91, 0.94},
+		{[]string{"shipped"}, false, 0.92, 0.96},
 		{[]string{"shipped"}, true, 0.83, 0.95},
-		{[]string{"shipped", "plugins"}, false, 0.93, 0.88},
+		{[]string{"shipped", "plugins"}, false, 0.93, 0.90},
 		{[]string{"shipped", "plugins"}, true, 0.86, 0.90},
-		{[]string{"shipped", "later"}, false, 0.91, 0.94},
+		{[]string{"shipped", "later"}, false, 0.93, 0.94},
 		{[]string{"shipped", "later"}, true, 0.88, 0.93},
 	} {
 		t.Run(fmt.Sprint(c.sets, c.restless), func(t *testing.T) {

@@ -123,6 +123,10 @@ func ReadQueries(file string, data []byte, docs []Doc) ([]Query, error) {
 			Tools *[]string `json:"tools"`
 		}
 		if err := json.Unmarshal(line, &q); err != nil {
+			var kind *json.UnmarshalTypeError
+			if errors.As(err, &kind) {
+				err = fmt.Errorf("%s is a JSON %s", or(kind.Field, "the line"), kind.Value)
+			}
 			f.add(n, `not {"query": TEXT, "tools": [NAMES]}: %v`, err)
 			continue
 		}

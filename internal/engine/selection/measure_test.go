@@ -98,12 +98,16 @@ func TestReadQueries(t *testing.T) {
 {"query":"a"}
 nonsense
 {"query":"","tools":[]}
+[{"query":"a","tools":[]}]
+{"query":"a","tools":"AirQuality"}
 `), docs)
 	const faults = `q:1: the catalog has no tool "AirQualty": did you mean AirQuality?
 q:2: the catalog has no tool "xyz"
 q:4: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing
 q:5: not {"query": TEXT, "tools": [NAMES]}: invalid character 'o' in literal null (expecting 'u')
-q:6: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing`
+q:6: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing
+q:7: not {"query": TEXT, "tools": [NAMES]}: the line is a JSON array
+q:8: not {"query": TEXT, "tools": [NAMES]}: tools is a JSON string`
 	if err == nil || err.Error() != faults {
 		t.Errorf("got %v", err)
 	}
