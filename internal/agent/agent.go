@@ -135,8 +135,10 @@ type Turn struct {
 	System string        // what an API client adds to the session context; empty for none
 	Seed   []llm.Message // what a new session begins with, before Message; nil for nothing
 	Added  []Addition    // what hooks add to the session context
-	Plan   bool          // it begins in plan mode
 	Fresh  bool          // a model is to answer, not the cache of answers
+	// Effects change the session's state as the turn begins, and are stored with
+	// its message: what a person switched holds whatever becomes of the turn.
+	Effects []tool.Effect
 }
 
 // Addition is text of a hook.

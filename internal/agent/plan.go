@@ -15,9 +15,6 @@ const (
 // was ended by somebody else than the model.
 func (l *loop) plan(d *Directive, n int) {
 	st := &l.thread.State
-	if n == 1 && l.turn.Plan {
-		st.Plan = true
-	}
 	*st = st.Apply(d.Effects...)
 	switch {
 	case st.Plan && (n == 1 || !st.Told):

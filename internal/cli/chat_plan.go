@@ -26,9 +26,10 @@ func (c *chat) plan(ctx context.Context, word string) error {
 		return usage("/plan takes on or off, not %q", word)
 	}
 	err := c.g.Runner.SetPlan(ctx, c.key(), on)
-	if fresh := errors.Is(err, session.ErrNotFound); err != nil && !fresh {
+	if err != nil && !errors.Is(err, session.ErrNotFound) {
 		return err
-	} else if c.req.Plan = on && fresh; on {
+	}
+	if c.req.Plan = on && !c.begun; on {
 		c.tell("plan mode is on: what changes something is refused until /plan off, or until the plan is agreed to")
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -203,7 +204,10 @@ func (r *Runner) rescue(run *Run) {
 func (run *Run) turn() agent.Turn {
 	t := agent.Turn{
 		Scope: run.runner.scope(run.profile, run.request, run.ID), Message: run.request.Message,
-		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Plan: run.request.Plan, Fresh: run.request.Fresh,
+		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Fresh: run.request.Fresh,
+	}
+	if run.request.Plan {
+		t.Effects = []tool.Effect{agent.PlanMode(true)}
 	}
 	if t.Model == "" {
 		t.Model = run.profile.Model
@@ -258,9 +262,7 @@ type tally struct {
 // Before hands over what was switched in the session meanwhile.
 func (t *tally) Before(ctx context.Context, n int, last *agent.Round) agent.Directive {
 	d := t.Watch.Before(ctx, n, last)
-	if on, ok := t.record.run.runner.switched(t.record.lane); ok {
-		d.Effects = append(d.Effects, agent.PlanMode(on))
-	}
+	d.Effects = append(d.Effects, t.record.lane.switched()...)
 	return d
 }
 
@@ -271,8 +273,12 @@ func (t *tally) Spent(s *agent.Spent) {
 	t.Watch.Spent(s)
 }
 
-func (h *record) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error) {
-	thread, err := h.History.Begin(ctx, t)
+func (h *record) Begin(ctx context.Context, t agent.Turn) (thread agent.Thread, err error) {
+	err = h.lane.storing(func(switched []tool.Effect) (err error) {
+		t.Effects = append(slices.Clip(t.Effects), switched...)
+		thread, err = h.History.Begin(ctx, t)
+		return err
+	})
 	if err == nil {
 		h.run.runner.sessionBegins(t, &thread)
 		h.run.begun(t.Started)
@@ -294,11 +300,17 @@ func (h *record) Result(ctx context.Context, t agent.Turn, r *agent.Round, index
 }
 
 func (h *record) Settled(ctx context.Context, t agent.Turn, r *agent.Round) error {
-	return h.noted(h.History.Settled(ctx, t, r))
+	return h.noted(h.lane.storing(func(switched []tool.Effect) error {
+		r.State = r.State.Apply(switched...)
+		return h.History.Settled(ctx, t, r)
+	}))
 }
 
 func (h *record) Answered(ctx context.Context, t agent.Turn, r *agent.Round, end agent.End) error {
-	err := h.History.Answered(ctx, t, r, end)
+	err := h.lane.storing(func(switched []tool.Effect) error {
+		r.State = r.State.Apply(switched...)
+		return h.History.Answered(ctx, t, r, end)
+	})
 	if err == nil {
 		h.stored(r)
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/goclaw/goclaw/internal/agent/session"
 )
@@ -23,9 +24,11 @@ type lane struct {
 	// held. It is held as long as the lane exists, so that nobody comes between
 	// messages that were accepted.
 	release func()
-	// plan is what plan mode was switched to while the active run was going, nil
-	// when it was not or the run knows it.
-	plan *bool
+	// state is held while the session's state is written. It guards plan: what
+	// plan mode was switched to, nil when the session has it and the active run
+	// knows. It is taken before Runner.mu.
+	state sync.Mutex
+	plan  *planSwitch
 	// contended says that another process held the session: until the lane got
 	// it, what the lane has in the inbox could be run there.
 	contended bool
@@ -141,11 +144,13 @@ func (r *Runner) Settle(ctx context.Context, key session.Key) {
 // drive runs a lane until nothing waits in it.
 func (r *Runner) drive(l *lane, run *Run) {
 	defer r.wg.Done()
-	for run != nil {
+	last := run
+	for ; run != nil; run = r.next(l) {
 		r.execute(l, run)
 		r.keepPlan(l, run)
-		run = r.next(l)
+		last = run
 	}
+	r.leavePlan(l, last)
 }
 
 // next takes the lane's next run, or ends the lane.

@@ -84,7 +84,11 @@ func (e *echo) Stream(ctx context.Context, _ string, _ bool, build func(llm.Targ
 			yield(llm.Event{}, err)
 			return
 		}
-		text := req.Messages[len(req.Messages)-1].Text()
+		last := len(req.Messages) - 1
+		for last > 0 && req.Messages[last].Role == llm.User && req.Messages[last].Text() == "" {
+			last-- // the host's words
+		}
+		text := req.Messages[last].Text()
 		e.enter(text)
 		defer e.leave()
 		if e.asked != nil {

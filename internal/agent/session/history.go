@@ -88,7 +88,7 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 	}
 	turn := Turn{
 		Run: t.Scope.Run(), Message: t.Message, Model: t.Model, Status: agent.Running,
-		Caller: t.Scope.Caller(), Origin: t.Scope.Origin(), Started: started,
+		Caller: t.Scope.Caller(), Origin: t.Scope.Origin(), Started: started, Effects: t.Effects,
 	}
 	told, err := seed(t.Seed, turn.Caller, turn.Origin, started)
 	if err != nil {

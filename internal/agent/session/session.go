@@ -151,6 +151,9 @@ type Turn struct {
 	Usage   llm.Usage      `json:"usage"`
 	USD     *float64       `json:"usd,omitempty"` // what it cost when it was used; nil when some price was unknown
 
+	// Effects change the session's state when the turn begins. They are not kept
+	// with it.
+	Effects []tool.Effect `json:"-"`
 	// Rounds are filled in as the [Depth] asks. Outcomes holds one outcome per
 	// call; that of a call without a result yet has no status. State is not
 	// kept by round.

@@ -30,7 +30,8 @@ var (
 type Store interface {
 	// Begin stores a turn with the message, model, caller, origin and start of
 	// t; a session that doesn't exist yet begins with it and gets title. Turns
-	// that are still running in the session are closed first, as Interrupt does.
+	// that are still running in the session are closed first, as Interrupt does;
+	// then the effects of t change its state.
 	// A message that waited in the inbox under the turn's run leaves it.
 	//
 	// The turns of seed have ended and hold no calls. They are stored before t

@@ -49,10 +49,14 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 			if begun.New = err == nil; begun.New {
 				begun.Turn, begun.Rounds, err = told.put(t, id)
 			}
-		case err == nil && begun.Turn > 0:
+		case err == nil:
 			if _, _, err = interrupt(t, id, turn.Started); err == nil {
 				begun.State, err = stateOf(t, id)
 			}
+		}
+		if err == nil && len(turn.Effects) > 0 {
+			begun.State = begun.State.Apply(turn.Effects...)
+			err = putState(t, id, begun.State)
 		}
 		if err == nil {
 			err = media.put(t, id)

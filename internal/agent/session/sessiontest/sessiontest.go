@@ -412,6 +412,16 @@ func testChanged(t *testing.T, s session.Store) {
 	want.Plan = true
 	equal(t, "turned on", value(s.Change(ctx, key, on, on))(t), want)
 	equal(t, "begun with it", value(s.Begin(ctx, key, turnOf("run2", "again", 30), "ignored"))(t).State, want)
+
+	off := turnOf("run3", "once more", 40)
+	off.Effects = []tool.Effect{{Kind: tool.PlanMode, Value: "off"}}
+	equal(t, "turned off with a message", value(s.Begin(ctx, key, off, "ignored"))(t).State, tool.State{})
+	equal(t, "which is stored", value(s.Session(ctx, key))(t).State, &tool.State{})
+	other := session.Key{Agent: "main", ID: "other"}
+	first := turnOf("run4", "hello", 50)
+	first.Effects = []tool.Effect{on}
+	equal(t, "turned on with the first message", value(s.Begin(ctx, other, first, "t"))(t).State, want)
+	equal(t, "which is stored, too", value(s.Session(ctx, other))(t).State, &want)
 }
 
 func testInterrupted(t *testing.T, s session.Store) {
