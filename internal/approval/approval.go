@@ -105,6 +105,9 @@ type Store interface {
 	Get(ctx context.Context, id string) (tool.Approval, error)
 	// List returns requests and the cursor of the next page, empty at the end.
 	List(ctx context.Context, f Filter) (list []tool.Approval, next string, err error)
+	// Expire closes the open requests whose time is over at now as expired, at the
+	// end of that time, and says how many.
+	Expire(ctx context.Context, now time.Time) (int, error)
 	// Desks lists the desks that have open requests.
 	Desks(ctx context.Context) ([]string, error)
 	// Abandon closes the open requests of a desk as lost and says how many.

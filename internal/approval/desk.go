@@ -6,7 +6,8 @@
 // or until its context ends; every way out but an allowing answer means no.
 // [Desk.Answer] never blocks for long. Of several who answer one request, one is
 // heard and the others are told so. A request is stored before anybody is told
-// of it; what a dead process left open is closed by [Desk.Sweep]. There is
+// of it; what a dead process left open is closed by [Desk.Sweep], and by whoever
+// looks at it, as is what nobody answered in time. There is
 // nothing to close but [Desk.Close], which gives back the mark by which others
 // see that this process lives.
 //
@@ -237,13 +238,10 @@ func (d *Desk) Answer(ctx context.Context, p auth.Principal, id string, answer t
 	if err := MayAnswer(p, a); err != nil {
 		return tool.Approval{}, err
 	}
-	now := d.now()
-	if a.Status == tool.ApprovalOpen && !now.Before(a.Expires) {
-		// Whoever asked is about to say so, too.
-		a.Status, a.Ended = tool.ApprovalExpired, now
-		return tool.Approval{}, &ClosedError{a}
+	if _, err := d.settle(ctx, a); err != nil { // then closing it says how it ended
+		return tool.Approval{}, err
 	}
-	a.Status, a.Answer, a.By, a.Ended = tool.ApprovalAllowed, answer, p.ID, now
+	a.Status, a.Answer, a.By, a.Ended = tool.ApprovalAllowed, answer, p.ID, d.now()
 	var g *Grant
 	switch answer {
 	case tool.AllowOnce:
@@ -322,7 +320,43 @@ func (d *Desk) List(ctx context.Context, p auth.Principal, f Filter) (list []too
 	if p.Role != auth.Admin {
 		f.Caller = p.ID
 	}
-	return d.opts.Store.List(ctx, f)
+	list, next, err = d.opts.Store.List(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
+	changed, err := d.settle(ctx, list...)
+	if err != nil {
+		return nil, "", err
+	}
+	if changed {
+		return d.opts.Store.List(ctx, f)
+	}
+	return list, next, nil
+}
+
+// settle closes what nobody waits for any more if something of that is among
+// list: requests whose time is over, and those of dead processes. It reports
+// whether it closed any.
+func (d *Desk) settle(ctx context.Context, list ...tool.Approval) (changed bool, err error) {
+	now, late, foreign := d.now(), false, false
+	d.mu.Lock()
+	for _, a := range list {
+		if a.Status == tool.ApprovalOpen {
+			late = late || !now.Before(a.Expires)
+			foreign = foreign || d.waiting[a.ID] == nil
+		}
+	}
+	d.mu.Unlock()
+	expired, swept := 0, 0
+	if late {
+		if expired, err = d.opts.Store.Expire(ctx, now); err != nil {
+			return false, err
+		}
+	}
+	if foreign {
+		swept, err = d.Sweep(ctx)
+	}
+	return expired+swept > 0, err
 }
 
 // Grants lists the grants that p may see: an admin all, others their own.
@@ -346,6 +380,9 @@ func own(p auth.Principal) string {
 
 // Sweep closes what dead processes left open and says how many requests.
 func (d *Desk) Sweep(ctx context.Context) (int, error) {
+	if d.opts.Claim == nil {
+		return 0, nil // nobody can be seen to live
+	}
 	desks, err := d.opts.Store.Desks(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("close requests that nobody waits for: %w", err)

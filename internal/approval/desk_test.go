@@ -175,6 +175,58 @@ func TestNobodyAnswers(t *testing.T) {
 	})
 }
 
+// TestWhatNobodyWaitsForIsClosed: a request of a process that died is closed by
+// whoever looks at it, or answers it, and one that hangs when its time is over.
+func TestWhatNobodyWaitsForIsClosed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		dies  bool
+		after time.Duration
+		want  tool.ApprovalStatus
+	}{
+		"it died":               {true, 0, tool.ApprovalLost},
+		"it died, and is late":  {true, time.Minute, tool.ApprovalExpired},
+		"it hangs":              {false, time.Minute - 1, tool.ApprovalOpen},
+		"it hangs, and is late": {false, time.Minute, tool.ApprovalExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t)
+				store := sqlitetest.Open(t, r.path).Approvals()
+				for _, id := range []string{"listed", "answered"} {
+					a := tool.Approval{
+						ID: id, Agent: "main", Session: "s", Run: "r", Caller: ada, Tool: "shell", Status: tool.ApprovalOpen,
+						Created: time.Now().UTC(), Expires: time.Now().UTC().Add(time.Minute),
+					}
+					if err := store.Open(t.Context(), "desk of "+id, a); err != nil {
+						t.Fatal(err)
+					}
+					if !c.dies {
+						if _, err := r.claims.claim("desk of " + id); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				time.Sleep(c.after)
+				_, err := r.here.Answer(t.Context(), ada, "answered", tool.AllowOnce)
+				var closed *approval.ClosedError
+				if open := c.want == tool.ApprovalOpen; open != (err == nil) || !open && (!errors.As(err, &closed) || closed.Approval.Status != c.want) {
+					t.Errorf("answering it: %v", err)
+				}
+				open, _, err := r.there.List(t.Context(), ada, approval.Filter{Status: tool.ApprovalOpen})
+				if err != nil || (len(open) == 1) != (c.want == tool.ApprovalOpen) {
+					t.Errorf("open are %+v (%v)", open, err)
+				}
+				list, _, err := r.there.List(t.Context(), ada, approval.Filter{ID: "listed"})
+				if err != nil || len(list) != 1 || list[0].Status != c.want {
+					t.Errorf("it is listed as %+v (%v)", list, err)
+				}
+			})
+		})
+	}
+}
+
 // TestTheRunIsStopped: whoever asked goes on at once, and nobody can answer.
 func TestTheRunIsStopped(t *testing.T) {
 	t.Parallel()

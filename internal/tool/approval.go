@@ -86,6 +86,9 @@ func (a Approval) Refusal() *Refusal {
 		r.Reason = fmt.Sprintf("The rule %s wants a person to approve this call of %s, and nobody answered within %s, so nothing ran.",
 			a.Rule, a.Tool, a.Expires.Sub(a.Created).Round(time.Second))
 		r.Allowed = "Say what was to be done, so that it can be asked for again."
+	case ApprovalLost:
+		r.Reason = fmt.Sprintf("The process ended while this call of %s waited for a person's approval (rule %s), which nobody had given, so it never ran.", a.Tool, a.Rule)
+		r.Allowed = "Call it again if it is still wanted: it is asked about again."
 	default:
 		r.Reason = fmt.Sprintf("The run ended while this call of %s waited for a person's approval, so nothing ran.", a.Tool)
 	}

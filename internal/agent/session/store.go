@@ -61,9 +61,10 @@ type Store interface {
 	// Taken returns which of ids calls of the session have already.
 	Taken(ctx context.Context, key Key, ids []string) ([]string, error)
 	// Interrupt closes what a dead process left in the session: calls without
-	// a result get the outcome that [Interrupted] makes, the effects of calls
-	// that have one but were never settled are applied to the state, running
-	// turns end as interrupted. It returns how many of each it closed.
+	// a result get the outcome that [Interrupted] makes, or [Unapproved] where they
+	// asked for an approval that was not given, which ends with them; the effects
+	// of calls that have one but were never settled are applied to the state,
+	// running turns end as interrupted. It returns how many of each it closed.
 	Interrupt(ctx context.Context, key Key, at time.Time) (turns, calls int, err error)
 	// Change applies effects to the state of the session and returns what comes
 	// of it. ErrNotFound says that there is no such session.

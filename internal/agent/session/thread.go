@@ -96,6 +96,22 @@ func standIn(s agent.Status, what string) string {
 const interruptedText = "interrupted: the process ended while this call ran; " +
 	"it may or may not have taken effect; check before repeating it"
 
+// Unapproved is the outcome of a call that a dead process left without one while
+// it waited for an approval, which nobody gave: so it never ran. at is when that
+// was noticed.
+func Unapproved(c llm.ToolCall, a tool.Approval, at time.Time) tool.Outcome {
+	if a.Status == tool.ApprovalOpen {
+		a.Status, a.Ended = tool.ApprovalLost, at
+	}
+	refusal, args := a.Refusal(), a.Args
+	refusal.Step = "before"
+	a.Args = nil // they are those of the outcome
+	return tool.Outcome{
+		Call: c, Tool: a.Tool, Args: args, Status: tool.Refused, Step: refusal.Step, Refusal: refusal, Approval: &a,
+		Content: []llm.Part{llm.Text("Refused: " + refusal.Error())}, Started: a.Created, Ended: at,
+	}
+}
+
 // Interrupted is the outcome of a call that a dead process left without one.
 // When it began and ended is unknown; at is when that was noticed.
 func Interrupted(c llm.ToolCall, at time.Time) tool.Outcome {

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) (a, b approval.Store)) {
 		{"of many who answer one is heard", testRace},
 		{"requests are listed", testList},
 		{"what dead processes left is closed", testAbandon},
+		{"what nobody answered in time is closed", testExpire},
 		{"grants bind exactly", testGrants},
 		{"old requests are cleared away", testPurge},
 	} {
@@ -224,6 +225,29 @@ func testAbandon(t *testing.T, a, b approval.Store) {
 	}
 	if desks, err = a.Desks(ctx); err != nil || len(desks) != 1 || desks[0] != "alive" {
 		t.Errorf("then the desks are %v (%v)", desks, err)
+	}
+}
+
+func testExpire(t *testing.T, a, b approval.Store) {
+	ctx := t.Context()
+	early, late, said := request("early", 0), request("late", 1), request("said", 2)
+	late.Expires = late.Expires.Add(time.Nanosecond)
+	for _, r := range []tool.Approval{early, late, said} {
+		must(t, a.Open(ctx, "desk", r))
+	}
+	said = ended(said, tool.ApprovalDenied, tool.Deny, "eve")
+	_, err := a.Close(ctx, said, nil)
+	must(t, err)
+	for i, want := range []int{0, 1, 0} {
+		n, err := b.Expire(ctx, early.Expires.Add(time.Duration(min(i, 1)-1)))
+		must(t, err)
+		equal(t, "how many", n, want)
+	}
+	early.Status, early.Ended = tool.ApprovalExpired, early.Expires
+	for _, want := range []tool.Approval{early, late, said} {
+		got, err := a.Get(ctx, want.ID)
+		must(t, err)
+		equal(t, want.ID, got, want)
 	}
 }
 

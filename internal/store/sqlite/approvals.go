@@ -117,6 +117,36 @@ func (s *Approvals) List(ctx context.Context, f approval.Filter) (list []tool.Ap
 	return list, next, nil
 }
 
+// Expire implements [approval.Store].
+func (s *Approvals) Expire(ctx context.Context, now time.Time) (n int, err error) {
+	err = s.db.write(ctx, func(t *tx) error {
+		n, err = closeOpen(t, "ended IS NULL", nil, func(a *tool.Approval) bool {
+			a.Status, a.Ended = tool.ApprovalExpired, a.Expires
+			return !now.Before(a.Expires)
+		})
+		return err
+	})
+	return n, about("close approvals that nobody answered", err)
+}
+
+// closeOpen stores the ends that end gives to open requests for which cond holds,
+// and says to how many; those stay for which it is false.
+func closeOpen(t *tx, cond string, bound []any, end func(*tool.Approval) bool) (n int, err error) {
+	var ended []tool.Approval
+	err = t.each("SELECT body FROM approvals WHERE "+cond, bound, func(scan func(...any) error) error {
+		var a tool.Approval
+		err := scan(jsonColumn{&a})
+		if err == nil && end(&a) {
+			ended = append(ended, a)
+		}
+		return err
+	})
+	for _, a := range ended {
+		err = errors.Join(err, closeApproval(t, a))
+	}
+	return len(ended), err
+}
+
 // Desks implements [approval.Store]. It is asked when a process starts, and so
 // by the writer, as [Sessions.Unfinished] is.
 func (s *Approvals) Desks(ctx context.Context) (desks []string, err error) {
@@ -134,18 +164,10 @@ func (s *Approvals) Desks(ctx context.Context) (desks []string, err error) {
 // Abandon implements [approval.Store].
 func (s *Approvals) Abandon(ctx context.Context, desk string, at time.Time) (n int, err error) {
 	err = s.db.write(ctx, func(t *tx) error {
-		var open []tool.Approval
-		err := t.each("SELECT body FROM approvals WHERE desk = ? AND ended IS NULL", []any{desk}, func(scan func(...any) error) error {
-			var a tool.Approval
-			err := scan(jsonColumn{&a})
-			open = append(open, a)
-			return err
-		})
-		for _, a := range open {
+		n, err = closeOpen(t, "desk = ? AND ended IS NULL", []any{desk}, func(a *tool.Approval) bool {
 			a.Status, a.Ended = tool.ApprovalLost, at
-			err = errors.Join(err, closeApproval(t, a))
-		}
-		n = len(open)
+			return true
+		})
 		return err
 	})
 	return n, about("close open approvals", err)
