@@ -3,13 +3,17 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/agent/command"
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/cli/term"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -74,10 +78,16 @@ func (q *asker) take(a *tool.Approval) {
 }
 
 // ask asks about the first call that waits. It is no word on the side: --quiet
-// doesn't leave it out.
+// doesn't leave it out. What was typed before it is no answer.
 func (q *asker) ask() {
 	if len(q.open) == 0 || q.piped() {
 		return
+	}
+	if q.in != nil {
+		q.in.drop()
+	}
+	if f, ok := q.In.(*os.File); ok {
+		term.Discard(f)
 	}
 	q.tell("%s", strings.Join(question(q.open[0]), "\n"))
 	q.prompt()
@@ -103,14 +113,29 @@ func (q *asker) heard(ctx context.Context, h heard) {
 		id = first.ID
 	}
 	x, err := give(ctx, q.g, q.who, id, answer)
-	if err != nil {
-		fmt.Fprintln(q.Err, "goclaw: "+printable(err.Error()))
+	var closed *approval.ClosedError
+	switch {
+	case err == nil:
+		q.say("· %s", answered(x))
+	case errors.As(err, &closed):
+		q.fail(err)
+		x = closed.Approval
+	case h.err != nil: // nobody is there to be asked again: time says no
+		q.fail(err)
+		x = first
+		x.Status = tool.ApprovalLost
+	default:
+		q.fail(err)
+		if !q.piped() {
+			q.prompt()
+		}
 		return
 	}
-	q.say("· %s", answered(x))
 	// What is told of it in the run comes later, and then changes nothing.
 	q.take(&x)
 }
+
+func (q *asker) fail(err error) { fmt.Fprintln(q.Err, "goclaw: "+printable(err.Error())) }
 
 // understood reads a line as an answer; not ok means that it is to be asked
 // again.
@@ -133,7 +158,7 @@ func (q *asker) understood(h heard) (answer tool.Answer, id string, ok bool) {
 		if err == nil {
 			return answer, id, true
 		}
-		fmt.Fprintln(q.Err, "goclaw: "+printable(err.Error()))
+		q.fail(err)
 		return "", "", false
 	}
 	if q.piped() {
@@ -194,6 +219,15 @@ func (l *lines) came(h heard) {
 	l.asked = false
 	if h.err != nil {
 		l.ended = h.err
+	}
+}
+
+// drop forgets a line that came before anybody waited for it.
+func (l *lines) drop() {
+	select {
+	case h := <-l.found:
+		l.came(h)
+	default:
 	}
 }
 

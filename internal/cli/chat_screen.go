@@ -19,7 +19,6 @@ import (
 	"github.com/goclaw/goclaw/internal/cli/markdown"
 	"github.com/goclaw/goclaw/internal/cli/term"
 	"github.com/goclaw/goclaw/internal/config"
-	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // console is a chat on a terminal: what has been said scrolls away above, and
@@ -40,6 +39,7 @@ type console struct {
 
 	runs    []*run.Run // that were started and have not ended, in order
 	asked   map[string]bool
+	about   string    // the request that stood first when the line was begun; empty for none
 	typed   time.Time // when something last came from the keyboard
 	hint    string    // is shown below the line
 	until   time.Time // the hint's end
@@ -294,10 +294,11 @@ func (k *console) happened(ctx context.Context, h follow.Event) {
 // keys takes keys and reports whether the person leaves.
 func (k *console) keys(ctx context.Context, keys []term.Key) (quit bool) {
 	for _, key := range keys {
-		if k.answers(ctx, key) {
-			continue
-		}
+		empty := k.editor.Text() == ""
 		event := k.editor.Key(key)
+		if empty || k.editor.Text() == "" {
+			k.about = k.view.question(time.Now())
+		}
 		if event != term.Interrupt {
 			k.leaving = false
 		}
@@ -328,40 +329,6 @@ func (k *console) keys(ctx context.Context, keys []term.Key) (quit bool) {
 	return false
 }
 
-// reading is how long a question has stood before a key can be an answer to it:
-// nobody reads faster, and who is just beginning to write must not allow
-// anything by it.
-const reading = 300 * time.Millisecond
-
-// answers takes a key as the answer to the call that waits first, while nothing
-// is written in the line.
-func (k *console) answers(ctx context.Context, key term.Key) bool {
-	if len(k.view.asked) == 0 || key.Code != term.Rune || key.Alt || k.editor.Text() != "" {
-		return false
-	}
-	first := k.view.asked[0]
-	if time.Since(first.since) < reading || first.Admins && !k.view.admin {
-		return false
-	}
-	var answer tool.Answer
-	switch key.Text {
-	case "y", "Y":
-		answer = tool.AllowOnce
-	case "a", "A":
-		answer = tool.AllowAlways
-	case "n", "N":
-		answer = tool.Deny
-	default:
-		return false
-	}
-	if _, err := give(ctx, k.g, k.req.Caller, first.ID, answer); err != nil {
-		k.view.fail(err.Error())
-	}
-	// The run tells of the answer in a moment; a second key must not be one.
-	k.view.asked = k.view.asked[1:]
-	return true
-}
-
 // interrupt is Ctrl-C: it stops what is going on, else empties the line, else
 // leaves when it comes twice.
 func (k *console) interrupt() (quit bool) {
@@ -388,6 +355,11 @@ func (k *console) tip(text string) { k.hint, k.until = text, time.Now().Add(hint
 func (k *console) submit(ctx context.Context) (quit bool) {
 	text := k.editor.Text()
 	if strings.TrimSpace(text) == "" {
+		return false
+	}
+	if answer, ok := command.AnswerOf(strings.TrimSpace(text)); ok && k.view.answerable() {
+		k.editor.Take()
+		k.answer(ctx, answer)
 		return false
 	}
 	k.remember(text) // so that a line with a slip comes back with Up

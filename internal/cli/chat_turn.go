@@ -225,12 +225,12 @@ func (t *transcript) approval(e agent.Event) {
 // askRow says how to answer what waits first.
 func (t *transcript) askRow(width int, now time.Time) string {
 	a := t.asked[0]
-	how := "y allows it once · a always, this very call · n doesn't"
+	how := "y once · a always, this very call · n no · then Enter"
 	switch {
 	case a.Admins && !t.admin:
 		how = "an admin has to answer"
 	case now.Sub(a.since) < reading:
-		how = "read it first" // keys are no answer yet
+		how = "read it first" // a line is no answer yet
 	}
 	row := "? " + a.Tool + ": " + how + " · " + seconds(a.Expires.Sub(now)) + " left"
 	if n := len(t.asked) - 1; n > 0 {
