@@ -1,5 +1,6 @@
 // The typed client of the gateway's interface. Paths, parameters, bodies and
 // answers come from the generated schema; a wrong one does not compile.
+import { parseJSON, writeJSON } from '../json';
 import { connection } from '../state/connection.svelte';
 import type { components, paths } from './schema';
 
@@ -218,7 +219,7 @@ async function call(method: Method, path: string, request: Request<unknown> | un
 			...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
 			...headers,
 		},
-		...(body === undefined ? {} : { body: JSON.stringify(body) }),
+		...(body === undefined ? {} : { body: writeJSON(body) }),
 		...(signal ? { signal } : {}),
 	};
 	const response = await ask(url(path, fill, query), init, wait);
@@ -230,7 +231,7 @@ async function json(response: Response): Promise<unknown> {
 	const text = await response.text();
 	if (!text) return undefined;
 	try {
-		return JSON.parse(text);
+		return parseJSON(text);
 	} catch {
 		const id = response.headers.get('X-Request-ID') ?? '';
 		throw new ApiError(response.status, 'malformed', 'The gateway’s answer is not the JSON that was expected.', id);

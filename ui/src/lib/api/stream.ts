@@ -1,6 +1,7 @@
 // Follows a stream of the gateway over lost connections and hidden tabs. The
 // browser's EventSource can't say why it failed, sends no first Last-Event-ID
 // and never lets go of its connection, of which a host gets six.
+import { parseJSON } from '../json';
 import { connection } from '../state/connection.svelte';
 import { aborted, ApiError, failure, signIn, silence, url } from './client';
 import { Parser } from './sse';
@@ -259,7 +260,7 @@ class Broken {
 
 function decode<T>(type: string, data: string): T {
 	try {
-		return JSON.parse(data) as T;
+		return parseJSON(data) as T;
 	} catch {
 		throw new ApiError(200, 'malformed', `An event of the gateway (${type}) is not JSON.`);
 	}

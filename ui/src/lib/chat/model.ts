@@ -9,6 +9,7 @@
 // often it was told the same ones: every page ends with the same view.
 //
 // Start reading at Chat, then applyEvent and applyPage.
+import { parseJSON } from '../json';
 import type { Approval, Event, Message, Outcome, Part, Principal, Round, Run, Status, Target, Turn, Turns, Usage } from './types';
 
 /** Notice is a word of the gateway between those of the model. */
@@ -532,7 +533,7 @@ function zero(time: string | undefined): boolean {
 
 function parsed(text: string): unknown {
 	try {
-		return JSON.parse(text);
+		return parseJSON(text);
 	} catch {
 		return text || undefined;
 	}

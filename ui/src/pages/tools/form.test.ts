@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { writeJSON } from '../../lib/json';
 import { fieldsOf, fill } from './form';
 
 const schema = {
@@ -36,6 +37,11 @@ it.each([[undefined], [true], [{}], [{ type: 'object', additionalProperties: tru
 it('reads what was written as what is wanted', () => {
 	const written = { path: ' a ', limit: '3', ratio: '0.5', deep: 'false', mode: '2', names: '["x"]', either: '' };
 	expect(fill(fieldsOf(schema)!, written)).toEqual({ args: { path: ' a ', limit: 3, ratio: 0.5, deep: false, mode: 2, names: ['x'] }, faults: {} });
+});
+
+it('sends numbers as they were written', () => {
+	const { args } = fill(fieldsOf(schema)!, { limit: '9007199254740993', ratio: '0.12345678901234567890', names: '[12345678901234567890]', path: 'a' });
+	expect(writeJSON(args)).toBe('{"path":"a","limit":9007199254740993,"ratio":0.12345678901234567890,"names":[12345678901234567890]}');
 });
 
 it('says which field can not be read', () => {

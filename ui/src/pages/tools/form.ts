@@ -1,5 +1,7 @@
 // A form for the arguments of a call, made from the schema of a tool.
 
+import { parseJSON, writeJSON } from '../../lib/json';
+
 export interface Field {
 	name: string;
 	kind: 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'json';
@@ -53,11 +55,20 @@ export function fieldsOf(parameters: unknown): Field[] | undefined {
 			kind: kindOf(p),
 			about: typeof p.description === 'string' ? p.description : '',
 			required: required.has(name),
-			choices: Array.isArray(p.enum) ? p.enum.map((v) => JSON.stringify(v)) : [],
-			hint: p.default === undefined ? '' : JSON.stringify(p.default),
+			choices: Array.isArray(p.enum) ? p.enum.map((v) => writeJSON(v)) : [],
+			hint: p.default === undefined ? '' : writeJSON(p.default),
 		};
 	});
 	return [...all.filter((f) => f.required), ...all.filter((f) => !f.required)];
+}
+
+// exact is the number that was written, which n may only be near to.
+function exact(text: string, n: number): unknown {
+	try {
+		return parseJSON(text);
+	} catch {
+		return n; // as +5 or .5 are written
+	}
 }
 
 export interface Filled {
@@ -79,10 +90,10 @@ export function fill(fields: Field[], written: Record<string, string>): Filled {
 			const n = Number(text);
 			if (!Number.isFinite(n)) out.faults[f.name] = 'This is no number.';
 			else if (f.kind === 'integer' && !Number.isInteger(n)) out.faults[f.name] = 'A whole number is wanted.';
-			else out.args[f.name] = n;
+			else out.args[f.name] = exact(text.trim(), n);
 		} else {
 			try {
-				out.args[f.name] = JSON.parse(text);
+				out.args[f.name] = parseJSON(text);
 			} catch (err) {
 				out.faults[f.name] = `This is no JSON: ${(err as Error).message}`;
 			}

@@ -2,8 +2,10 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/svelte';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { me } from '../../state/me.svelte';
 import type { Approval } from '../types';
+import { parseJSON } from '../../json';
 import Card from './ApprovalCard.svelte';
 import { answerOf, left, rows } from './approval';
+import { brief } from './call';
 
 const approval: Approval = {
 	id: 'a1', agent: 'main', session: 's1', run: 'r', call: 'c1', origin: 'api', caller: { id: 'bob', role: 'user', human: true }, tool: 'shell',
@@ -24,6 +26,13 @@ describe('a call that waits for a person', () => {
 		expect(container.textContent).toContain('rm -r ⟦U+202E⟧build');
 		expect(container.textContent).toMatch(/Look first.*Asked by look/);
 		expect(container.textContent).toContain('Always holds for bob, agent main, shell and exactly these arguments');
+	});
+
+	it('shows numbers as they were sent', () => {
+		const args = parseJSON('{"id":9007199254740993,"list":[1,12345678901234567890]}');
+		expect(rows(args)).toEqual([['id', '9007199254740993'], ['list', '[\n  1,\n  12345678901234567890\n]']]);
+		expect(rows(parseJSON('9007199254740993'))).toEqual([['', '9007199254740993']]);
+		expect(brief(args)).toBe('9007199254740993  list: [1,12345678901234567890]');
 	});
 
 	it.each([

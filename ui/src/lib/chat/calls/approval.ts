@@ -1,10 +1,11 @@
 // What is shown of a call that waits for a person.
+import { Exact, writeJSON } from '../../json';
 
 /** rows are the arguments of a call, each as it is: text as text, the rest as JSON. */
 export function rows(args: unknown): [name: string, value: string][] {
 	if (args === null || args === undefined) return [];
-	if (typeof args !== 'object' || Array.isArray(args)) return [['', JSON.stringify(args, null, 2)]];
-	return Object.entries(args).map(([name, v]) => [name, typeof v === 'string' && v !== '' && v.trim() === v ? v : JSON.stringify(v, null, 2)]);
+	if (typeof args !== 'object' || Array.isArray(args) || args instanceof Exact) return [['', writeJSON(args, 2)]];
+	return Object.entries(args).map(([name, v]) => [name, typeof v === 'string' && v !== '' && v.trim() === v ? v : writeJSON(v, 2)]);
 }
 
 /** left says how much time is left until expires, when it is now. */

@@ -1,4 +1,5 @@
 // What is said of a tool call in one line, and how its result is best shown.
+import { Exact, parseJSON, writeJSON } from '../../json';
 import type { Media, Outcome, OutcomeStatus } from '../types';
 
 /** State is how a call is, also while it has no outcome. */
@@ -42,13 +43,13 @@ const lineLength = 160;
 /** brief says the arguments of a call in one line. */
 export function brief(args: unknown): string {
 	if (args === null || args === undefined) return '';
-	if (typeof args !== 'object') return oneLine(String(args));
-	if (Array.isArray(args)) return oneLine(JSON.stringify(args));
+	if (typeof args !== 'object' || args instanceof Exact) return oneLine(String(args));
+	if (Array.isArray(args)) return oneLine(writeJSON(args));
 	const keys = Object.keys(args).filter((k) => !bulky.has(k));
 	keys.sort((a, b) => rank(a) - rank(b));
 	const parts = keys.map((k, i) => {
 		const v = (args as Record<string, unknown>)[k];
-		const said = typeof v === 'string' ? v : JSON.stringify(v);
+		const said = typeof v === 'string' ? v : writeJSON(v);
 		return i === 0 && telling.includes(k) ? said : `${k}: ${typeof v === 'string' && /[\s,]/.test(v) ? JSON.stringify(v) : said}`;
 	});
 	return oneLine(parts.join('  '));
@@ -157,7 +158,7 @@ function parse(text: string): unknown {
 	const t = text.trim();
 	if (!/^[[{]/.test(t)) return undefined;
 	try {
-		return JSON.parse(t);
+		return parseJSON(t);
 	} catch {
 		return undefined;
 	}
@@ -172,7 +173,7 @@ export function tableOf(v: unknown): Table | undefined {
 		const o = object(row);
 		if (!o) return undefined;
 		for (const [k, x] of Object.entries(o)) {
-			if (x !== null && typeof x === 'object') return undefined;
+			if (x !== null && typeof x === 'object' && !(x instanceof Exact)) return undefined;
 			if (!seen.has(k)) {
 				seen.add(k);
 				columns.push(k);
