@@ -251,6 +251,7 @@ type record struct {
 	lane     *lane
 	run      *Run
 	unstored []agent.Spent // model calls that no round or end was stored with
+	plan     bool          // plan mode was on when the state was last stored
 }
 
 // tally tells the record what the loop spends.
@@ -280,6 +281,7 @@ func (h *record) Begin(ctx context.Context, t agent.Turn) (thread agent.Thread, 
 		return err
 	})
 	if err == nil {
+		h.plan = thread.State.Plan
 		h.run.runner.sessionBegins(t, &thread)
 		h.run.begun(t.Started)
 		h.run.runner.watchers.tell(h.lane.key)
@@ -300,10 +302,15 @@ func (h *record) Result(ctx context.Context, t agent.Turn, r *agent.Round, index
 }
 
 func (h *record) Settled(ctx context.Context, t agent.Turn, r *agent.Round) error {
-	return h.noted(h.lane.storing(func(switched []tool.Effect) error {
+	err := h.lane.storing(func(switched []tool.Effect) error {
 		r.State = r.State.Apply(switched...)
 		return h.History.Settled(ctx, t, r)
-	}))
+	})
+	if err == nil && r.State.Plan != h.plan {
+		h.plan = r.State.Plan
+		h.run.runner.watchers.tell(h.lane.key)
+	}
+	return h.noted(err)
 }
 
 func (h *record) Answered(ctx context.Context, t agent.Turn, r *agent.Round, end agent.End) error {

@@ -25,10 +25,16 @@ func (r *Runner) SetPlan(ctx context.Context, key session.Key, on bool) error {
 		r.mu.Lock()
 		l := r.lanes[key]
 		r.mu.Unlock()
+		done, err := true, error(nil)
 		if l == nil {
-			return r.changePlan(ctx, key, on)
+			err = r.changePlan(ctx, key, on)
+		} else {
+			done, err = r.planIn(ctx, l, on)
 		}
-		if done, err := r.planIn(ctx, l, on); done {
+		if done && err == nil {
+			r.watchers.tell(key)
+		}
+		if done {
 			return err
 		}
 	}

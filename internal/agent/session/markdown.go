@@ -46,8 +46,12 @@ func heading(s Session) string {
 	if f := s.ForkOf; f != nil {
 		fork = fmt.Sprintf(", a fork of session %s after turn %d", code(Key{Agent: s.Agent, ID: f.Session}.String()), f.Turn)
 	}
-	return fmt.Sprintf("# %s\n\nSession %s, begun %s%s. %s, %s, %d tokens in, %d tokens out.\n",
-		inline(s.Title), code(s.Key.String()), stamp(s.Created), fork, count(s.Turns, "turn"), count(s.Rounds, "round"), s.Usage.Input, s.Usage.Output)
+	plan := ""
+	if s.Plan {
+		plan = " Plan mode is on."
+	}
+	return fmt.Sprintf("# %s\n\nSession %s, begun %s%s. %s, %s, %d tokens in, %d tokens out.%s\n",
+		inline(s.Title), code(s.Key.String()), stamp(s.Created), fork, count(s.Turns, "turn"), count(s.Rounds, "round"), s.Usage.Input, s.Usage.Output, plan)
 }
 
 // count is a number with its noun.

@@ -109,6 +109,7 @@ type Session struct {
 	USD     *float64       `json:"usd,omitempty"` // what it cost when it was used; nil when some price was unknown
 	Status  agent.Status   `json:"status"`        // of the last turn; done when there is none yet
 	ForkOf  *Point         `json:"fork_of,omitempty"`
+	Plan    bool           `json:"plan,omitempty"` // plan mode is on
 
 	// State is what its rounds left. [Store.Session] fills it in, lists don't.
 	State *tool.State `json:"state,omitempty"`

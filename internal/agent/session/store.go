@@ -98,7 +98,7 @@ type Store interface {
 	// Fork stores f, whose ForkOf says where it begins. Of f it takes the key,
 	// the title, the origin, the caller and the time of creation. It begins with
 	// all that the turns up to that point hold, the snapshots, and the state that
-	// they left, and may read what the other session could read then under refs.
+	// they left, in plan mode also when the other session is in it now, and may read what the other session could read then under refs.
 	// The copies are no runs: Runs doesn't list them, and what they used counts in
 	// the session where they ran. Search finds them where that is gone, or when it
 	// is asked for the fork.

@@ -21,6 +21,10 @@ func TestPlanModeOverHTTP(t *testing.T) {
 		if s, err := r.sessions.Session(t.Context(), key); err != nil || got.On != on || s.State == nil || s.State.Plan != on {
 			t.Errorf("%v: %+v, the session has %+v (%v)", on, got, s.State, err)
 		}
+		var told SessionDetail
+		if r.call("bob", "GET", "/api/sessions/alpha/s", nil, http.StatusOK, &told); told.Plan != on {
+			t.Errorf("%v: told is %+v", on, told)
+		}
 	}
 	r.refused("eve", "PUT", path, PlanMode{}, http.StatusNotFound, "not_found", "no session")
 	r.refused("bob", "PUT", "/api/sessions/alpha/nothing/plan", PlanMode{}, http.StatusNotFound, "not_found", "no session")

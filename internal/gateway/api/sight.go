@@ -111,7 +111,7 @@ func unbegun(key session.Key, first *run.Run) session.Session {
 	q, at := first.Request(), first.Times().Queued.UTC()
 	return session.Session{
 		Key: key, Title: session.Title(q.Message), Origin: q.Origin, Caller: q.Caller,
-		Created: at, Updated: at, Status: agent.Running,
+		Created: at, Updated: at, Status: agent.Running, Plan: q.Plan,
 	}
 }
 
@@ -141,7 +141,7 @@ func noSession(key session.Key) error {
 func sessionOf(p foundSession) Session {
 	out := Session{
 		Agent: p.Key.Agent, ID: p.Key.ID, Title: p.Title, Origin: p.Origin, Caller: p.Caller,
-		Created: p.Created, Updated: p.Updated, Turns: p.Turns, Usage: p.Usage, USD: p.USD, Status: p.Status, ForkOf: p.ForkOf, Queued: len(p.waiting),
+		Created: p.Created, Updated: p.Updated, Turns: p.Turns, Usage: p.Usage, USD: p.USD, Status: p.Status, ForkOf: p.ForkOf, Queued: len(p.waiting), Plan: p.Plan,
 	}
 	if p.going != nil {
 		out.Running = p.going.ID

@@ -135,6 +135,8 @@ type Session struct {
 	Running string `json:"running,omitempty"`
 	// Queued counts the messages that wait.
 	Queued int `json:"queued,omitempty"`
+	// Plan says that plan mode is on, in which nothing is changed.
+	Plan bool `json:"plan,omitempty"`
 }
 
 // Sessions is a page of sessions, the last updated first.

@@ -137,7 +137,8 @@ func (c beginning) copyRows(t *tx, old, id int64) error {
 
 // state is what the turns left in the session with the row id. It is stored
 // when no turn follows; else it is what their calls made of nothing, and the
-// tools that they were shown last.
+// tools that they were shown last. A fork of a session that plans plans, too: when
+// a person switched that is not known of its turns.
 func (c beginning) state(t *tx, id int64) (tool.State, error) {
 	if c.whole {
 		return stateOf(t, id)
@@ -153,5 +154,11 @@ func (c beginning) state(t *tx, id int64) (tool.State, error) {
 		return state, err
 	}
 	effects, err := effectsOf(t, "t.session = ? AND t.number <= ?", id, c.turns)
-	return state.Apply(effects...), err
+	if err != nil {
+		return state, err
+	}
+	now, err := stateOf(t, id)
+	state = state.Apply(effects...)
+	state.Plan = state.Plan || now.Plan
+	return state, err
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-const sessionColumns = "id, agent, name, title, origin, created, updated, turns, rounds, status, fork_of, fork_turn, " + principalColumns + ", " + usageColumns
+const sessionColumns = "id, agent, name, title, origin, created, updated, turns, rounds, status, fork_of, fork_turn, " +
+	"ifnull((SELECT json_extract(data, '$.plan') FROM state WHERE session = sessions.id), 0), " + principalColumns + ", " + usageColumns
 
 // sessionRow scans a session.
 type sessionRow struct {
@@ -25,7 +26,7 @@ type sessionRow struct {
 func (r *sessionRow) into() []any {
 	s := &r.found
 	return args([]any{
-		&r.id, &s.Agent, &s.ID, &s.Title, &s.Origin, instant{&s.Created}, instant{&s.Updated}, &s.Turns, &s.Rounds, &s.Status, &r.forkOf, &r.forkTurn,
+		&r.id, &s.Agent, &s.ID, &s.Title, &s.Origin, instant{&s.Created}, instant{&s.Updated}, &s.Turns, &s.Rounds, &s.Status, &r.forkOf, &r.forkTurn, &s.Plan,
 	}, principalInto(&s.Caller), usageInto(&s.Usage, &s.USD))
 }
 

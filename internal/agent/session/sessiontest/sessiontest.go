@@ -230,7 +230,7 @@ func testWhole(t *testing.T, s session.Store) {
 
 	equal(t, "session", value(s.Session(ctx, key))(t), session.Session{
 		Key: key, Title: "hello", Origin: tool.FromChat, Caller: person, Created: at(0), Updated: at(6),
-		Turns: 1, Rounds: 1, Usage: r.Reply.Usage, USD: new(0.5), Status: agent.Limited, State: &r.State,
+		Turns: 1, Rounds: 1, Usage: r.Reply.Usage, USD: new(0.5), Status: agent.Limited, State: &r.State, Plan: true,
 	})
 	begun = value(s.Begin(ctx, key, turnOf("run2", "again", 9), "ignored"))(t)
 	equal(t, "begun again", begun, session.Begun{Turn: 2, Rounds: 1, Last: at(6), State: r.State})

@@ -1857,6 +1857,8 @@ export interface components {
             id: string;
             /** @enum {string} */
             origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            /** @description Plan says that plan mode is on, in which nothing is changed. */
+            plan?: boolean;
             /** @description Queued counts the messages that wait. */
             queued?: number;
             /** @description Running is the id of the run that is going; empty when none is. */
@@ -1886,6 +1888,8 @@ export interface components {
             id: string;
             /** @enum {string} */
             origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            /** @description Plan says that plan mode is on, in which nothing is changed. */
+            plan?: boolean;
             /** @description Queued counts the messages that wait. */
             queued?: number;
             /** @description Running is the id of the run that is going; empty when none is. */
@@ -1914,6 +1918,8 @@ export interface components {
             id: string;
             /** @enum {string} */
             origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            /** @description Plan says that plan mode is on, in which nothing is changed. */
+            plan?: boolean;
             /** @description Queued counts the messages that wait. */
             queued?: number;
             /** @description Running is the id of the run that is going; empty when none is. */

@@ -4,7 +4,7 @@ import { complete, readCommand } from './commands';
 describe('commands', () => {
 	it.each([
 		['/new', 'new', ''], ['  /New ', 'new', ''], ['/rename A better title', 'rename', 'A better title'], ['/rename', 'rename', ''], ['/export jsonl', 'export', 'jsonl'],
-		['/model', 'model', ''], ['/model claude/opus', 'model', 'claude/opus'], ['/steer in two\nlines', 'steer', 'in two\nlines'], ['/steer\nbelow', 'steer', 'below'], ['/?', 'help', ''],
+		['/model', 'model', ''], ['/plan off', 'plan', 'off'], ['/plan', 'plan', ''], ['/model claude/opus', 'model', 'claude/opus'], ['/steer in two\nlines', 'steer', 'in two\nlines'], ['/steer\nbelow', 'steer', 'below'], ['/?', 'help', ''],
 	])('%j is one', (text, name, argument) => expect(readCommand(text)).toMatchObject({ kind: 'command', command: { name }, argument }));
 
 	it.each([
@@ -17,14 +17,14 @@ describe('commands', () => {
 		['/Modl claude', 'There is no command /Modl: did you mean /model? To send it as a message, write //Modl'],
 		['/frobnicate now', 'There is no command /frobnicate: /help lists them. To send it as a message, write //frobnicate'],
 		['/compact', '/compact is not in this version yet. To send it as a message, write //compact'],
-		['/plan the day', '/plan is not in this version yet. To send it as a message, write //plan'],
+		['/skills of mine', '/skills is not in this version yet. To send it as a message, write //skills'],
 		['/stop it', '/stop takes nothing behind it. To send it as a message, write //stop'],
 		['/steer', '/steer needs something behind it: write /steer TEXT'],
 	])('%j is refused', (text, why) => expect(readCommand(text)).toEqual({ kind: 'wrong', why }));
 
 	it('complete what was begun', () => {
-		expect(complete('/', true)).toHaveLength(15);
-		expect(complete('/', false).map((c) => c.name)).toEqual(['new', 'sessions', 'resume', 'agent', 'model', 'tools', 'context', 'help']);
+		expect(complete('/', true)).toHaveLength(16);
+		expect(complete('/', false).map((c) => c.name)).toEqual(['new', 'sessions', 'resume', 'agent', 'model', 'plan', 'tools', 'context', 'help']);
 		expect(complete('/e', true).map((c) => c.name)).toEqual(['export']);
 		expect(complete('/new ', true)).toEqual([]);
 		expect(complete('x/', true)).toEqual([]);

@@ -22,6 +22,7 @@ export const commands: readonly Command[] = [
 	{ name: 'stop', about: 'Stop the answer that is being written', session: true },
 	{ name: 'steer', argument: 'text', about: 'Say something to the agent before its next step', session: true },
 	{ name: 'approve', argument: '[once | always | no]', about: 'Answer the tool call that waits for it', session: true },
+	{ name: 'plan', argument: '[on | off]', about: 'Have the agent plan first: what changes something is refused until you agree' },
 	{ name: 'tools', argument: '[name]', about: 'Show the tools that this conversation is offered, or explain one' },
 	{ name: 'context', about: 'Show what the next request to the model holds' },
 	{ name: 'usage', about: 'Show the tokens, the cost and what is left of budgets', session: true },
@@ -31,7 +32,7 @@ export const commands: readonly Command[] = [
 ];
 
 // Of every front end, and not in this version.
-const later = new Set(['compact', 'skills', 'plan']);
+const later = new Set(['compact', 'skills']);
 
 /** Typed is what a text in the composer means. */
 export type Typed = { kind: 'message'; text: string } | { kind: 'command'; command: Command; argument: string } | { kind: 'wrong'; why: string };

@@ -58,7 +58,10 @@ export class Conversation {
 
 	readonly turns = $derived(m.turns(this.chat));
 	readonly running = $derived(m.running(this.chat));
+	/** plan says that plan mode is on, or will be when the conversation begins. */
+	readonly plan = $derived(this.session && this.detail ? (this.detail.plan ?? false) : this.#plan);
 
+	#plan = $state(false);
 	#options: Options;
 	#follower: Follower | undefined;
 	#refused: unknown; // why the stream has ended for good
@@ -323,7 +326,7 @@ export class Conversation {
 		const parts: Message['parts'] = [];
 		if (text) parts.push({ kind: 'text', text });
 		for (const f of files) parts.push({ kind: 'media', media: { mime: f.mime, name: f.name, size: f.size } });
-		this.#send({ key: newKey(), message: { role: 'user', parts }, attachments: files.map((f) => f.id), model: this.model, busy });
+		this.#send({ key: newKey(), message: { role: 'user', parts }, attachments: files.map((f) => f.id), model: this.model, busy, ...(!this.session && this.plan ? { plan: true } : {}) });
 	}
 
 	/** sendAgain tries a message that could not be sent once more. The same key never starts two runs. */
@@ -379,6 +382,7 @@ export class Conversation {
 				message: m.textOf(s.message.parts),
 				...(s.attachments.length > 0 ? { attachments: [...s.attachments] } : {}),
 				...(s.model ? { model: s.model } : {}),
+				...(s.plan && !this.session ? { plan: true } : {}),
 				while_busy: s.busy,
 				stream: false,
 			},
@@ -451,6 +455,17 @@ export class Conversation {
 	fork(turn: string, mode: 'after' | 'before', key = newKey()): Promise<Session> {
 		const path = { agent: this.agent, id: this.session ?? '' };
 		return insist(() => api.post('/api/sessions/{agent}/{id}/fork', { path, body: { turn, mode }, headers: { 'Idempotency-Key': key } }));
+	}
+
+	/** setPlan turns plan mode on or off, from the next step on. */
+	async setPlan(on: boolean): Promise<void> {
+		if (!this.session) {
+			this.#plan = on;
+			return;
+		}
+		const { session } = this;
+		const set = await insist(() => api.put('/api/sessions/{agent}/{id}/plan', { path: { agent: this.agent, id: session }, body: { on } }));
+		if (this.detail) this.detail = { ...this.detail, plan: set.on };
 	}
 
 	async rename(title: string): Promise<void> {

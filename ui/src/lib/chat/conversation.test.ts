@@ -61,6 +61,24 @@ describe('a conversation', () => {
 		expect(posts()[0]!.body).toMatchObject({ agent: 'main', message: 'hello', while_busy: 'queue', stream: false });
 	});
 
+	it('plans when its person wants that, from its first message on', async () => {
+		const c = look();
+		await settle();
+		await c.setPlan(true);
+		expect(c.plan).toBe(true);
+		c.send('hello', [], 'queue');
+		c.send('and more', [], 'queue');
+		await settle();
+		expect(posts().map((p) => p.body!['plan'])).toEqual([true, undefined]);
+		expect(c.plan).toBe(true);
+		const other = look('s1');
+		await settle();
+		expect(other.plan).toBe(true);
+		await c.setPlan(false);
+		await settle();
+		expect([c.plan, other.plan, gateway.plan]).toEqual([false, false, false]);
+	});
+
 	it.each(['/api/runs', '/api/events', '/api/sessions/main/s1', '/api/sessions/main/s1/turns'])('goes on when %s dies without a word', async (path) => {
 		const c = look();
 		await settle();

@@ -156,6 +156,8 @@ export interface Send {
 	readonly attachments: readonly string[];
 	/** The model that was chosen for it. */
 	readonly model?: string;
+	/** The conversation that it begins begins in plan mode. */
+	readonly plan?: boolean;
 	readonly busy: 'queue' | 'steer';
 	/** Why it could not be sent; missing while it is on its way. */
 	readonly failed?: string;

@@ -30,6 +30,8 @@ export class FakeGateway {
 	fail: (method: string, path: string) => 'before' | 'after' | 'dead' | undefined = () => undefined;
 	/** forks are the sessions that were forked, by key. */
 	forks = new Map<string, string>();
+	/** plan says that the session is in plan mode. */
+	plan = false;
 	#keys = new Map<string, Live>();
 	#r: () => number;
 
@@ -75,6 +77,11 @@ export class FakeGateway {
 				const from = Math.max(0, last - limit);
 				return json(200, { turns: stored.slice(from, last), ...(from > 0 ? { before: from + 1 } : {}) } satisfies Turns);
 			}
+			if (parts[3] === 'plan') {
+				this.plan = Boolean(body!['on']);
+				this.tell();
+				return json(200, { on: this.plan });
+			}
 			if (parts[3] === 'stop') {
 				for (const l of this.runs) this.withdraw(l);
 				return new Response(null, { status: 204 });
@@ -92,6 +99,7 @@ export class FakeGateway {
 		const known = this.#keys.get(key);
 		if (known) return known;
 		const n = this.runs.length + 1;
+		if (body['plan']) this.plan = true;
 		const told = makeRun(1000 + Math.floor(this.#r() * 1000), { run: `run${n}`, number: n, session: 's1' });
 		const message: Message = { role: 'user', parts: [{ kind: 'text', text: String(body['message']) }] };
 		told.run.message = told.turn.message = message;
@@ -138,7 +146,7 @@ export class FakeGateway {
 		const [going, ...rest] = this.#live();
 		return {
 			agent: 'main', id: 's1', title: 'A session', origin: 'chat', caller, created: at(0), updated: at(this.runs.length), turns: this.#stored().length, usage: noUsage,
-			status: going ? 'running' : 'done', ...(going && going.at > 0 ? { running: going.told.run.id } : {}), queued: rest.length,
+			status: going ? 'running' : 'done', ...(going && going.at > 0 ? { running: going.told.run.id } : {}), queued: rest.length, ...(this.plan ? { plan: true } : {}),
 		};
 	}
 
