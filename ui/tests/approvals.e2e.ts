@@ -5,7 +5,7 @@ import { browse, Gateway, looks, Visit } from './harness';
 let browser: Browser;
 let gateway: Gateway;
 
-const config = 'hooks:\n  - {name: careful, tools: [calc], action: approve, message: Somebody looks at this first.}\n';
+const config = 'hooks:\n  - {name: careful, tools: [calc, file_read], action: approve, message: Somebody looks at this first.}\n';
 
 beforeAll(async () => {
 	[browser, gateway] = await Promise.all([browse(), Gateway.start({ config })]);
@@ -37,6 +37,17 @@ describe('what waits for a person', () => {
 		await page.getByRole('button', { name: 'Revoke' }).click();
 		await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
 		await page.getByText('Nothing yet', { exact: false }).waitFor();
+
+		// A number is shown as it was sent, and not as a number of JavaScript.
+		const large = fetch(`${gateway.url}/tools/invoke`, {
+			method: 'POST',
+			headers: { Authorization: `Bearer ${gateway.token}`, 'Content-Type': 'application/json' },
+			body: '{"tool":"file_read","args":{"path":"none","from":9007199254740993}}',
+		});
+		const asked = page.getByRole('region', { name: 'Approval of file_read' });
+		await asked.getByText('9007199254740993').waitFor();
+		await asked.getByRole('button', { name: 'Deny' }).click();
+		await large;
 
 		const no = calc('2+2');
 		await card.getByText('2+2').waitFor();

@@ -58,10 +58,10 @@ export class Conversation {
 
 	readonly turns = $derived(m.turns(this.chat));
 	readonly running = $derived(m.running(this.chat));
+	#plan = $state(false); // before the conversation begins
 	/** plan says that plan mode is on, or will be when the conversation begins. */
 	readonly plan = $derived(this.session && this.detail ? (this.detail.plan ?? false) : this.#plan);
 
-	#plan = $state(false);
 	#options: Options;
 	#follower: Follower | undefined;
 	#refused: unknown; // why the stream has ended for good
