@@ -90,6 +90,7 @@ type chat struct {
 	commands command.Set
 	begun    bool   // the session exists
 	title    string // that the session gets when it begins
+	planning bool   // plan mode is on, as far as is known here
 	// going is the run that is going on, nil when none is; steer gives it a
 	// message.
 	going func() *run.Run
@@ -174,7 +175,7 @@ func (c *chat) begin(ctx context.Context, last bool) error {
 	case !s.MayUse(c.req.Caller):
 		return run.ErrNotYours
 	}
-	c.begun = true
+	c.begun, c.planning = true, s.Plan
 	return nil
 }
 
@@ -182,7 +183,7 @@ func (c *chat) key() session.Key { return session.Key{Agent: c.req.Agent, ID: c.
 
 // renew begins a new session, which exists when its first message is sent.
 func (c *chat) renew(title string) {
-	c.req.Session, c.title, c.begun, c.req.Plan = session.NewID(), title, false, false
+	c.req.Session, c.title, c.begun, c.req.Plan, c.planning = session.NewID(), title, false, false, false
 }
 
 // message is the request of a message.
@@ -266,10 +267,30 @@ func silent(err error) error {
 	return &exitError{status: exitFailed}
 }
 
+// mode is what stands before the line while the conversation is planned.
+func (c *chat) mode() string {
+	if c.planning {
+		return "plan "
+	}
+	return ""
+}
+
+// learn takes in how a turn left plan mode: the model and others switch it, too.
+func (c *chat) learn(ctx context.Context) error {
+	s, err := c.g.Sessions.Session(ctx, c.key())
+	if errors.Is(err, session.ErrNotFound) {
+		return nil // it has not begun
+	}
+	if err == nil {
+		c.planning = s.Plan
+	}
+	return err
+}
+
 // promptLine asks a person for a line.
 func (c *chat) promptLine() {
 	if c.interactive() && !c.json && !c.quiet {
-		fmt.Fprint(c.Out, "> ")
+		fmt.Fprint(c.Out, c.mode()+"> ")
 	}
 }
 
@@ -292,7 +313,7 @@ func (c *chat) line(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.note(context.WithoutCancel(ctx), last); err != nil {
+	if err := errors.Join(c.note(context.WithoutCancel(ctx), last), c.learn(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
 	switch {

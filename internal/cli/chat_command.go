@@ -194,7 +194,7 @@ func (c *chat) resume(ctx context.Context, name string) error {
 	case 0:
 		return fmt.Errorf("there is no session %s of agent %s; /sessions lists them", name, c.req.Agent)
 	case 1:
-		c.req.Session, c.title, c.begun, c.req.Plan = found[0].ID, "", true, false
+		c.req.Session, c.title, c.begun, c.req.Plan, c.planning = found[0].ID, "", true, false, found[0].Plan
 		c.tell("conversation %s: %s", found[0].ID, found[0].Title)
 		return nil
 	}

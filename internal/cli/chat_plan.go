@@ -29,6 +29,7 @@ func (c *chat) plan(ctx context.Context, word string) error {
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
+	c.planning = on
 	if c.req.Plan = on && !c.begun; on {
 		c.tell("plan mode is on: what changes something is refused until /plan off, or until the plan is agreed to")
 		return nil

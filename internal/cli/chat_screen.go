@@ -19,6 +19,7 @@ import (
 	"github.com/goclaw/goclaw/internal/cli/markdown"
 	"github.com/goclaw/goclaw/internal/cli/term"
 	"github.com/goclaw/goclaw/internal/config"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // console is a chat on a terminal: what has been said scrolls away above, and
@@ -240,10 +241,13 @@ func (k *console) paint() error {
 
 // below is what stands under the line.
 func (k *console) below(width int) []string {
-	if k.hint == "" {
-		return nil
-	}
 	var rows []string
+	if k.planning {
+		rows = append(rows, k.view.colored(yellow, term.Clip("  plan mode: nothing is changed · /plan off leaves it", width)))
+	}
+	if k.hint == "" {
+		return rows
+	}
 	for _, row := range term.Fold("  "+k.hint, width, "  ") {
 		rows = append(rows, dimmed(row))
 	}
@@ -285,7 +289,17 @@ func (k *console) happened(ctx context.Context, h follow.Event) {
 	if err := k.note(ctx, h.Event); err != nil {
 		k.view.fail(err.Error())
 	}
+	if h.Tool != nil && h.Tool.Outcome != nil {
+		for _, e := range h.Tool.Outcome.Effects {
+			if e.Kind == tool.PlanMode {
+				k.planning = e.Value == "on"
+			}
+		}
+	}
 	if h.End != nil {
+		if err := k.learn(ctx); err != nil {
+			k.view.fail(err.Error())
+		}
 		delete(k.asked, h.Of.ID)
 		k.runs = slices.DeleteFunc(k.runs, func(r *run.Run) bool { return r.ID == h.Of.ID })
 	}

@@ -225,14 +225,17 @@ func (t *transcript) approval(e agent.Event) {
 // askRow says how to answer what waits first.
 func (t *transcript) askRow(width int, now time.Time) string {
 	a := t.asked[0]
-	how := "y once · a always, this very call · n no · then Enter"
+	what, how := a.Tool, "y once · a always, this very call · n no · then Enter"
 	switch {
 	case a.Admins && !t.admin:
 		how = "an admin has to answer"
 	case now.Sub(a.since) < reading:
 		how = "read it first" // a line is no answer yet
 	}
-	row := "? " + a.Tool + ": " + how + " · " + seconds(a.Expires.Sub(now)) + " left"
+	if len(t.asked) > 1 { // which of them is meant
+		what += " " + arguments(a.Args, 30)
+	}
+	row := "? " + what + ": " + how + " · " + seconds(a.Expires.Sub(now)) + " left"
 	if n := len(t.asked) - 1; n > 0 {
 		row += fmt.Sprintf(" · %d more", n)
 	}
