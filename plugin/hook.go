@@ -11,15 +11,16 @@ import (
 type (
 	HookOptions = hook.Options
 
-	HookCall   = hook.Call
-	Verdict    = hook.Verdict
-	Approval   = hook.Ask
-	Outcome    = tool.Outcome
-	ToolList   = tool.List
-	Event      = hook.Event
-	CallEnded  = hook.Ended
-	Prompt     = hook.Prompt
-	PromptWish = hook.PromptVerdict
+	HookCall     = hook.Call
+	Verdict      = hook.Verdict
+	Approval     = hook.Ask
+	Outcome      = tool.Outcome
+	ToolList     = tool.List
+	Event        = hook.Event
+	CallReturned = hook.Returned
+	CallEnded    = hook.Ended
+	Prompt       = hook.Prompt
+	PromptWish   = hook.PromptVerdict
 
 	Message     = hook.Message
 	SendWish    = hook.SendVerdict
@@ -60,8 +61,9 @@ var (
 	// answered by the cache.
 	AfterToolCall = Hook[func(context.Context, *HookCall, *Outcome) error]{"after_tool_call"}
 	// ToolResultPersist may change content and details of a result, also of one
-	// that tells of a failure, before it is stored and shown. One that fails is
-	// passed over.
+	// that tells of a failure, before it is stored and shown. The details that it
+	// is given are a json.RawMessage, or nil when the tool gave none; it may give
+	// back anything that can be written as JSON. One that fails is passed over.
 	ToolResultPersist = Hook[func(context.Context, *HookCall, Result) (Result, error)]{"tool_result_persist"}
 	// MessageSending may change or call off what goes out through a channel. One
 	// that fails is passed over. Answers in the terminal, on the page and over

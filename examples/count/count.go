@@ -7,6 +7,7 @@ package count
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -44,7 +45,11 @@ func wordCount() plugin.Tool {
 
 func count(ctx context.Context, call plugin.Call, in in) (out, error) {
 	// The call passes every step, with the rules and the rights of this run.
-	read := call.Host.Call(ctx, "file_read", fmt.Appendf(nil, `{"path":%q}`, in.Path))
+	args, err := json.Marshal(map[string]string{"path": in.Path})
+	if err != nil {
+		return out{}, err
+	}
+	read := call.Host.Call(ctx, "file_read", args)
 	var text strings.Builder
 	for _, part := range read.Content {
 		text.WriteString(part.Text)

@@ -7,7 +7,9 @@
 package redact
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -65,7 +67,37 @@ func maskResult(_ context.Context, _ *plugin.HookCall, r plugin.Result) (plugin.
 	for i := range r.Content {
 		r.Content[i].Text = mask(r.Content[i].Text)
 	}
+	// Details are what people and traces are shown beside the text: JSON, or nil.
+	// Masking the JSON itself would miss what it writes as \u0040.
+	if details, ok := r.Details.(json.RawMessage); ok {
+		d := json.NewDecoder(bytes.NewReader(details))
+		d.UseNumber() // large ones keep their digits
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return r, err
+		}
+		r.Details = maskValue(value)
+	}
 	return r, nil
+}
+
+// maskValue masks the texts of a value of JSON, those that name things included.
+func maskValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return mask(v)
+	case []any:
+		for i := range v {
+			v[i] = maskValue(v[i])
+		}
+	case map[string]any:
+		masked := make(map[string]any, len(v))
+		for name, value := range v {
+			masked[mask(name)] = maskValue(value)
+		}
+		return masked
+	}
+	return v
 }
 
 func keepOut(_ context.Context, c *plugin.HookCall) (plugin.Verdict, error) {

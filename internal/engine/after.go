@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/hook"
@@ -20,11 +19,8 @@ func (w watcher) after(_ context.Context, inv *invocation) bool {
 	}
 	o := *inv.out
 	o.Ended = time.Now()
-	if inv.result.Details != nil {
-		// Details that can't be encoded are told of by the next step.
-		if details, err := json.Marshal(inv.result.Details); err == nil {
-			o.Details = details
-		}
+	if details, err := inv.details(); err == nil { // the next step tells of those that can't be encoded
+		o.Details = details
 	}
 	w.hooks.After(inv.seen(), &o)
 	return true

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -28,26 +28,36 @@ type keeper struct{ hooks *hook.Bus }
 // out must not be passed over for that.
 func (k keeper) persist(ctx context.Context, inv *invocation) bool {
 	inv.digest()
-	var notes []string
+	details, err := inv.details()
+	if err != nil {
+		inv.note = fmt.Sprintf("the details were dropped: %v", err)
+	}
 	if k.hooks.Persists() {
-		r := tool.Result{Content: inv.out.Content, Details: inv.result.Details, IsError: inv.out.Status != tool.OK}
-		r, note := k.hooks.Persist(context.WithoutCancel(ctx), inv.seen(), r)
-		inv.out.Content, inv.result.Details = filled(r.Content), r.Details
-		notes = append(notes, note)
-	}
-	if inv.result.Details != nil {
-		details, err := json.Marshal(inv.result.Details)
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("the details were dropped: %v", err))
-		} else {
-			inv.out.Details = details
-			if inv.depth == 0 { // what calls of a tool's own gave is not stored, and the tool works with all of it
-				inv.out.Details = capped(details)
-			}
+		r := tool.Result{Content: inv.out.Content, IsError: inv.out.Status != tool.OK}
+		if details != nil {
+			r.Details = details
 		}
+		r, note := k.hooks.Persist(context.WithoutCancel(ctx), inv.seen(), r)
+		inv.out.Content = filled(r.Content)
+		details, _ = r.Details.(json.RawMessage)
+		if note != "" && inv.note != "" {
+			note = inv.note + "; " + note
+		}
+		inv.note = cmp.Or(note, inv.note)
 	}
-	inv.note = strings.Join(notes, "; ")
+	if details != nil && inv.depth == 0 { // what calls of a tool's own gave is not stored, and the tool works with all of it
+		details = capped(details)
+	}
+	inv.out.Details = details
 	return true
+}
+
+// details are those of the result as JSON; nil when it has none.
+func (inv *invocation) details() (json.RawMessage, error) {
+	if inv.result.Details == nil {
+		return nil, nil
+	}
+	return json.Marshal(inv.result.Details)
 }
 
 // capped is details themselves, or a summary of those that are too large.

@@ -46,7 +46,7 @@ func (b *Bus) Decides() bool { return len(b.at(beforeToolCall)) > 0 }
 // It blocks for as long as all of them may take: Timeout, and a tenth of a
 // second for one that does not stop then.
 func (b *Bus) Before(ctx context.Context, c Call, rewrite Rewrite) (Decision, error) {
-	tell(b, beforeToolCall, len(c.Args), c.copied)
+	tell(b, beforeToolCall, len(c.Args), func() *Call { return own(&c) })
 	d := decision{bus: b, rewrite: rewrite, Decision: Decision{Call: c}}
 	var guards []*handler
 	for _, h := range b.at(beforeToolCall) {
@@ -116,8 +116,8 @@ func (d *decision) end(err error) (Decision, error) {
 
 // ask asks one decider and reports whether the call goes on.
 func (d *decision) ask(ctx context.Context, h *handler, f decides) (goesOn bool, err error) {
-	own := d.Call.copied()
-	v, took, err := ask(ctx, d.bus, h, func(ctx context.Context) (Verdict, error) { return f(ctx, own) })
+	call := own(&d.Call)
+	v, took, err := ask(ctx, d.bus, h, func(ctx context.Context) (Verdict, error) { return f(ctx, call) })
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,8 +20,8 @@ import (
 const (
 	// grace is how long a handler has to return when its time is up.
 	grace = 100 * time.Millisecond
-	// maxLeft is how many handlers may hang at once; a quarter of them of one
-	// owner's.
+	// maxLeft is how many calls of a plugin's deciders may hang at once, and how
+	// many of its observers; of one handler a quarter of that.
 	maxLeft = 64
 )
 
@@ -34,17 +35,26 @@ type Options struct {
 // Bus keeps the rules and handlers of a process and consults them. It is safe
 // for concurrent use. A nil Bus has no handlers.
 type Bus struct {
-	log   *slog.Logger
-	fence *contain.Fence
-	base  context.Context // of observers
-	stop  context.CancelFunc
-	now   atomic.Pointer[table]
+	log  *slog.Logger
+	base context.Context // of observers
+	stop context.CancelFunc
+	now  atomic.Pointer[table]
 
 	mu     sync.Mutex
-	next   int  // number of the next handler
-	lines  int  // that tell an observer something now
-	closed bool // observers are told nothing more
-	idle   chan struct{}
+	fences map[fencing]*contain.Fence // also of sources that were withdrawn
+	next   int                        // number of the next handler
+	lines  int                        // that tell an observer something now
+	untold int                        // events that were dropped at the end
+	closed bool                       // observers are told nothing more
+	idle   chan struct{}              // closed when closed is set and lines is 0
+}
+
+// fencing says whose calls are counted together while they hang: those of one
+// source, who observe apart from who decide. So whoever hangs takes nobody else
+// along.
+type fencing struct {
+	source   string
+	observes bool
 }
 
 // table holds the handlers by point, each list in the order in which they are
@@ -65,6 +75,7 @@ type handler struct {
 	number   int
 	event    string // its name in the event registry; empty for typed handlers and rules
 	call     any    // of the type that its point takes, or func(context.Context, Event) error
+	fence    *contain.Fence
 	counts   counts
 	line     line
 }
@@ -75,7 +86,7 @@ func New(log *slog.Logger) *Bus {
 		log = slog.Default()
 	}
 	base, stop := context.WithCancel(context.Background())
-	b := &Bus{log: log, fence: contain.NewFence(maxLeft), base: base, stop: stop}
+	b := &Bus{log: log, base: base, stop: stop, fences: map[fencing]*contain.Fence{}, idle: make(chan struct{})}
 	b.now.Store(&table{})
 	return b
 }
@@ -156,10 +167,17 @@ func (b *Bus) SetRules(before []Before, after []After) {
 	})
 }
 
-// Withdraw removes the handlers of an owner. Those that run are not waited for.
+// Withdraw removes the handlers of an owner. Those that run are not waited for,
+// and what its observers are still to be told they never are.
 func (b *Bus) Withdraw(kind tool.OwnerKind, id string) {
 	b.change(func(all []*handler) []*handler {
-		return slices.DeleteFunc(all, func(h *handler) bool { return !h.rule && h.owner.Kind == kind && h.owner.ID == id })
+		return slices.DeleteFunc(all, func(h *handler) bool {
+			leaves := !h.rule && h.owner.Kind == kind && h.owner.ID == id
+			if leaves {
+				h.line.drop()
+			}
+			return leaves
+		})
 	})
 }
 
@@ -176,6 +194,7 @@ func (b *Bus) change(edit func(all []*handler) []*handler) {
 		if h.number == 0 {
 			b.next++
 			h.number = b.next
+			h.fence = b.fenceOf(fencing{h.source, h.observes()})
 			if h.timeout <= 0 {
 				h.timeout = DefaultTimeout
 			}
@@ -186,6 +205,14 @@ func (b *Bus) change(edit func(all []*handler) []*handler) {
 		slices.SortFunc(list, ordered)
 	}
 	b.now.Store(&next)
+}
+
+// fenceOf finds or makes a fence. The caller holds the lock.
+func (b *Bus) fenceOf(f fencing) *contain.Fence {
+	if b.fences[f] == nil {
+		b.fences[f] = contain.NewFence(maxLeft)
+	}
+	return b.fences[f]
 }
 
 // ordered puts the higher priority first. Among equals rules come last: they
@@ -202,34 +229,39 @@ func ordered(x, y *handler) int {
 
 // Close ends the telling: what observers are still to be told they are told
 // until ctx ends, the rest is dropped, and the error says how much that was. It
-// waits for handlers that were left behind, too. Deciders are consulted further
-// on.
+// waits until ctx ends for handlers that were left behind, too. Who decides or
+// changes is asked further on. It may be called again.
 func (b *Bus) Close(ctx context.Context) error {
 	b.mu.Lock()
-	b.closed = true
-	idle := make(chan struct{})
-	if b.lines == 0 {
-		close(idle)
-	} else {
-		b.idle = idle
+	if !b.closed {
+		b.closed = true
+		if b.lines == 0 {
+			close(b.idle)
+		}
 	}
 	b.mu.Unlock()
 	var err error
 	select {
-	case <-idle:
+	case <-b.idle:
 	case <-ctx.Done():
-		n := 0
-		for _, list := range *b.now.Load() {
-			for _, h := range list {
-				n += h.line.drop()
-			}
-		}
-		err = fmt.Errorf("hooks: close: %w with %d events untold", context.Cause(ctx), n)
+		b.stop()
+		<-b.idle // soon, since nobody waits longer than grace for a handler now
+		b.mu.Lock()
+		err = fmt.Errorf("hooks: close: %w with %d events untold", context.Cause(ctx), b.untold)
+		b.mu.Unlock()
 	}
 	b.stop()
-	<-idle // soon, since nobody waits longer than grace for a handler now
-	if left := b.fence.Wait(ctx); left != nil && err == nil {
-		err = fmt.Errorf("hooks: close: %w with %d handlers left behind", context.Cause(ctx), b.fence.Left())
+	b.mu.Lock()
+	fences := slices.Collect(maps.Values(b.fences))
+	b.mu.Unlock()
+	left := 0
+	for _, f := range fences {
+		if f.Wait(ctx) != nil {
+			left += f.Left()
+		}
+	}
+	if left > 0 && err == nil {
+		err = fmt.Errorf("hooks: close: %w with %d handlers left behind", context.Cause(ctx), left)
 	}
 	return err
 }
@@ -258,7 +290,7 @@ func ask[T any](ctx context.Context, b *Bus, h *handler, f func(context.Context)
 	limited, stop := context.WithTimeoutCause(ctx, h.timeout, errLimit)
 	defer stop()
 	begun := time.Now()
-	got, err := contain.Run(limited, b.fence, h.point+" "+h.label(), grace, func() answer {
+	got, err := contain.Run(limited, h.fence, h.point+" "+h.label(), grace, func() answer {
 		v, err := f(limited)
 		return answer{v, err}
 	})
@@ -274,7 +306,7 @@ func ask[T any](ctx context.Context, b *Bus, h *handler, f func(context.Context)
 	case errors.Is(err, contain.ErrExhausted):
 		err = errors.New("was not asked, since too many earlier calls of it hang although their time is up")
 	case errors.Is(err, contain.ErrAbandoned):
-		b.log.Warn("a handler did not stop when it was told to and was left behind", "hook", h.point, "handler", h.label(), "left_behind", b.fence.Left())
+		b.log.Warn("a handler did not stop when it was told to and was left behind", "hook", h.point, "handler", h.label(), "left_behind", h.fence.Left())
 		err = fmt.Errorf("was not ready within its time limit of %s", h.timeout)
 	case err != nil:
 		b.log.Error("a handler ended without an answer", "hook", h.point, "handler", h.label(), "err", err)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,37 +227,35 @@ func TestDecidersThatAreNotReady(t *testing.T) {
 	}
 }
 
-// A decider that hangs again and again is not asked any more, and blocks.
-func TestHangingDecidersAreBounded(t *testing.T) {
+// A rule that is taken away while it decides about a call decides about that
+// one still, and about none after it.
+func TestRulesThatGoWhileTheyDecide(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := bus()
-		release := make(chan struct{})
-		var asked atomic.Int32
-		on(t, b, "hang", 1, func(context.Context, *hook.Call) (hook.Verdict, error) {
-			asked.Add(1)
-			<-release
-			return hook.Verdict{}, nil
-		})
-		for range 30 {
-			if d := before(t, b); d.Block == nil {
-				t.Error("a call got through")
-			}
+	b := bus()
+	asked, release := make(chan struct{}), make(chan struct{})
+	b.SetRules([]hook.Before{{Name: "ask", Source: "config", Decide: func(context.Context, *hook.Call) (hook.Verdict, error) {
+		close(asked)
+		<-release
+		return block("no"), nil
+	}}}, nil)
+	decided := make(chan hook.Decision)
+	go func() {
+		d, err := b.Before(context.Background(), hook.Call{Args: json.RawMessage(`{}`)}, plain)
+		if err != nil {
+			t.Error(err)
 		}
-		if n := asked.Load(); n != 16 {
-			t.Errorf("asked %d times", n)
-		}
-		if d := before(t, b); !strings.Contains(d.Block.Reason, "too many earlier calls of it hang") {
-			t.Errorf("got %s", d.Block.Reason)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := b.Close(ctx); err == nil || !strings.Contains(err.Error(), "16 handlers left behind") {
-			t.Errorf("got %v", err)
-		}
-		close(release)
-		closed(t, b)
-	})
+		decided <- d
+	}()
+	<-asked
+	b.SetRules(nil, nil)
+	if d := before(t, b); d.Block != nil || b.Decides() {
+		t.Errorf("a call after it got %+v", d.Block)
+	}
+	close(release)
+	if d := <-decided; d.Block == nil || d.Block.Rule != "ask" {
+		t.Errorf("its call got %+v", d.Block)
+	}
+	closed(t, b)
 }
 
 // A rule that guards sees what runs, whoever rewrote it after the rule.
@@ -354,6 +351,7 @@ func TestRegistering(t *testing.T) {
 		"llm:input": {}, "llm:output": {}, "session:start": {}, "session:end": {},
 		"before_tool_call": {only: true}, "before_prompt_build": {only: true}, "after_tool_call": {only: true},
 		"tool_result_persist": {only: true}, "llm_input": {only: true},
+		"":           {err: `there is no event ""`},
 		"llm:inputs": {err: `there is no event "llm:inputs": there are before_prompt_build, before_tool_call, after_tool_call, message:sending, llm:input`},
 	} {
 		log.Reset()

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -34,7 +35,7 @@ func (b *Bus) Builds() bool { return len(b.at(beforePromptBuild)) > 0 }
 // tools intersect. A handler that fails leaves what others narrowed and, for
 // this turn, only tools that read. The only error is that of ctx.
 func (b *Bus) BuildPrompt(ctx context.Context, p Prompt) (PromptDecision, error) {
-	tell(b, beforePromptBuild, size(p.Message.Parts), p.copied)
+	tell(b, beforePromptBuild, size(p.Message.Parts), func() *Prompt { return light(&p) })
 	var d PromptDecision
 	var narrowed, failed []string
 	for _, h := range b.at(beforePromptBuild) {
@@ -42,8 +43,8 @@ func (b *Bus) BuildPrompt(ctx context.Context, p Prompt) (PromptDecision, error)
 		if !ok {
 			continue
 		}
-		own := p.copied()
-		v, _, err := ask(ctx, b, h, func(ctx context.Context) (PromptVerdict, error) { return f(ctx, own) })
+		prompt := light(&p)
+		v, _, err := ask(ctx, b, h, func(ctx context.Context) (PromptVerdict, error) { return f(ctx, prompt) })
 		if ctx.Err() != nil {
 			return d, ctx.Err()
 		}
@@ -77,19 +78,30 @@ func cut(s string, limit int) string {
 }
 
 // Persist has a result transformed before it is stored, highest priority first.
-// A handler that fails is noted and passed over: the next one gets the last
-// good result. What the result changes, and whether it tells of a failure, stay
-// as they are.
+// Its details are to be a [json.RawMessage] or nil, and are that afterwards. A
+// handler that fails is noted and passed over: the next one gets the last good
+// result. What the result changes, and whether it tells of a failure, stay as
+// they are.
 func (b *Bus) Persist(ctx context.Context, c *Call, r tool.Result) (out tool.Result, note string) {
+	n := len(c.Args) + size(r.Content)
+	if details, ok := r.Details.(json.RawMessage); ok {
+		n += len(details)
+	}
+	tell(b, toolResultPersist, n, func() *Returned { return own(&Returned{c, r}) })
 	var notes []string
 	for _, h := range b.at(toolResultPersist) {
 		f, ok := h.call.(persists)
 		if !ok {
 			continue
 		}
-		own, given := c.copied(), r
-		given.Content = cloned(r.Content, true)
-		got, took, err := ask(ctx, b, h, func(ctx context.Context) (tool.Result, error) { return f(ctx, own, given) })
+		given := own(&Returned{c, r})
+		got, took, err := ask(ctx, b, h, func(ctx context.Context) (tool.Result, error) {
+			got, err := f(ctx, given.Call, given.Result)
+			if err == nil {
+				got, err = settled(got)
+			}
+			return got, err
+		})
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("%s %v", h.label(), err))
 			b.log.Warn("a handler of results failed and was passed over", "hook", h.point, "handler", h.label(), "err", err)
@@ -103,6 +115,20 @@ func (b *Bus) Persist(ctx context.Context, c *Call, r tool.Result) (out tool.Res
 	return r, strings.Join(notes, "; ")
 }
 
+// settled is what a handler made of a result, in a form that it can't change
+// any more.
+func settled(r tool.Result) (tool.Result, error) {
+	out := tool.Result{Content: own(&r).Content}
+	if r.Details != nil {
+		details, err := json.Marshal(r.Details)
+		if err != nil {
+			return out, fmt.Errorf("gave details that can't be written as JSON: %w", err)
+		}
+		out.Details = json.RawMessage(details)
+	}
+	return out, nil
+}
+
 // Persists reports whether anybody transforms results.
 func (b *Bus) Persists() bool { return len(b.at(toolResultPersist)) > 0 }
 
@@ -111,14 +137,14 @@ func (b *Bus) Persists() bool { return len(b.at(toolResultPersist)) > 0 }
 // is passed over: the next one gets the last good text. The only error is that
 // of ctx.
 func (b *Bus) Send(ctx context.Context, m Message) (text, calledOff string, err error) {
-	tell(b, messageSending, size(m.Message.Parts), func() *Message { return m.copied() })
+	tell(b, messageSending, size(m.Message.Parts), func() *Message { return light(&m) })
 	for _, h := range b.at(messageSending) {
 		f, ok := h.call.(sends)
 		if !ok {
 			continue
 		}
-		own := m.copied()
-		v, _, err := ask(ctx, b, h, func(ctx context.Context) (SendVerdict, error) { return f(ctx, own) })
+		message := light(&m)
+		v, _, err := ask(ctx, b, h, func(ctx context.Context) (SendVerdict, error) { return f(ctx, message) })
 		switch {
 		case ctx.Err() != nil:
 			return "", "", ctx.Err()
@@ -136,14 +162,14 @@ func (b *Bus) Send(ctx context.Context, m Message) (text, calledOff string, err 
 // Install asks whether something may be installed, highest priority first. It
 // fails closed. The error is a [*tool.Refusal], or that of ctx.
 func (b *Bus) Install(ctx context.Context, in Install) error {
-	tell(b, beforeInstall, 0, func() *Install { own := in; return &own })
+	tell(b, beforeInstall, 0, func() *Install { return own(&in) })
 	for _, h := range b.at(beforeInstall) {
 		f, ok := h.call.(installs)
 		if !ok {
 			continue
 		}
-		own := in
-		v, _, err := ask(ctx, b, h, func(ctx context.Context) (InstallVerdict, error) { return f(ctx, &own) })
+		install := own(&in)
+		v, _, err := ask(ctx, b, h, func(ctx context.Context) (InstallVerdict, error) { return f(ctx, install) })
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -68,31 +69,71 @@ func TestPersist(t *testing.T) {
 	persist := func(name string, priority int, f func(tool.Result) (tool.Result, error)) {
 		register(t, b, "tool_result_persist", name, priority, func(_ context.Context, _ *hook.Call, r tool.Result) (tool.Result, error) { return f(r) })
 	}
-	persist("masks", 3, func(r tool.Result) (tool.Result, error) {
+	var kept *llm.Part
+	persist("masks", 9, func(r tool.Result) (tool.Result, error) {
 		r.Content[0].Text = strings.ReplaceAll(r.Content[0].Text, "hunter2", "***")
+		kept = &r.Content[0]
 		return r, nil
 	})
-	persist("broken", 2, func(r tool.Result) (tool.Result, error) {
+	persist("broken", 8, func(r tool.Result) (tool.Result, error) {
 		r.Content[0].Text = "half"
 		return r, errors.New("no")
 	})
+	persist("spoils", 7, func(r tool.Result) (tool.Result, error) {
+		copy(r.Details.(json.RawMessage), "[0]")
+		r.Content[0].Text = "spoiled"
+		return tool.Result{}, errors.New("or not")
+	})
+	persist("nonsense", 6, func(r tool.Result) (tool.Result, error) {
+		r.Details = func() {}
+		return r, nil
+	})
 	persist("counts", 1, func(r tool.Result) (tool.Result, error) {
-		r.Details = map[string]int{"chars": len(r.Content[0].Text)}
+		kept.Text = "later"
+		r.Details = map[string]any{"chars": len(r.Content[0].Text), "was": r.Details}
 		r.Effects, r.IsError = nil, true
 		return r, nil
 	})
 	persist("looks", 0, func(r tool.Result) (tool.Result, error) { return r, nil })
-	given := tool.Result{Content: []llm.Part{llm.Text("the password is hunter2")}, Effects: []tool.Effect{{Kind: tool.FileSeen, Key: "a"}}}
-	r, note := b.Persist(t.Context(), &hook.Call{}, given)
-	if r.Content[0].Text != "the password is ***" || r.Details.(map[string]int)["chars"] != 19 || len(r.Effects) != 1 || r.IsError {
-		t.Errorf("got %+v", r)
+	given := tool.Result{
+		Content: []llm.Part{llm.Text("the password is hunter2")}, Details: json.RawMessage(`"d"`), Effects: []tool.Effect{{Kind: tool.FileSeen, Key: "a"}},
 	}
-	if given.Content[0].Text != "the password is hunter2" {
+	r, note := b.Persist(t.Context(), &hook.Call{}, given)
+	if r.Content[0].Text != "the password is ***" || string(r.Details.(json.RawMessage)) != `{"chars":19,"was":"d"}` || len(r.Effects) != 1 || r.IsError {
+		t.Errorf("got %+v with %s", r, r.Details)
+	}
+	if given.Content[0].Text != "the password is hunter2" || string(given.Details.(json.RawMessage)) != `"d"` {
 		t.Error("what was given changed, which the cache holds")
 	}
 	parts := strings.Split(note, "; ")
-	if len(parts) != 3 || !strings.HasPrefix(parts[0], "masks (plugin weather) changed it in ") || parts[1] != "broken (plugin weather) failed: no" || !strings.HasPrefix(parts[2], "counts (plugin weather) changed it in ") {
-		t.Errorf("the trace says %q", note)
+	for i, want := range []string{
+		"masks (plugin weather) changed it in ", "broken (plugin weather) failed: no", "spoils (plugin weather) failed: or not",
+		"nonsense (plugin weather) failed: gave details that can't be written as JSON", "counts (plugin weather) changed it in ",
+	} {
+		if len(parts) != 5 || !strings.HasPrefix(parts[i], want) {
+			t.Fatalf("the trace says %q", note)
+		}
+	}
+}
+
+// Observers of results are told what the tool gave, also where nobody
+// transforms it.
+func TestObserversOfResults(t *testing.T) {
+	t.Parallel()
+	b := bus()
+	told := ""
+	if _, err := b.Watch(weather, "tool_result_persist", func(_ context.Context, e hook.Event) error {
+		r := e.Data.(*hook.Returned)
+		told = r.Call.ID + " " + r.Result.Content[0].Text + string(r.Result.Details.(json.RawMessage))
+		r.Result.Content[0].Text = "changed"
+		return nil
+	}, hook.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	r, note := b.Persist(t.Context(), &hook.Call{ID: "c1"}, tool.Result{Content: []llm.Part{llm.Text("hello")}, Details: json.RawMessage(`[1]`)})
+	closed(t, b)
+	if told != "c1 hello[1]" || r.Content[0].Text != "hello" || note != "" {
+		t.Errorf("told %q; got %+v, %q", told, r, note)
 	}
 }
 

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/auth"
@@ -15,9 +14,15 @@ type Event struct {
 	Name string // as the handler was registered: "llm:input"
 	Time time.Time
 	// Data is what typed handlers of the same moment get: [*Prompt], [*Call],
-	// [*Ended], [*Message], [*ModelInput], [*ModelOutput], [*Session], [*Gateway],
-	// [*Install]. It is a copy that changes nothing.
+	// [*Returned], [*Ended], [*Message], [*ModelInput], [*ModelOutput], [*Session],
+	// [*Gateway], [*Install]. It is a copy that changes nothing.
 	Data any
+}
+
+// Returned is a result that is about to be stored, before handlers transform it.
+type Returned struct {
+	Call   *Call
+	Result tool.Result // its details are a [json.RawMessage], or nil
 }
 
 // Ended is a call that has come to its end.
@@ -102,70 +107,6 @@ type Session struct {
 type Gateway struct {
 	Version string
 	Address string // host:port
-}
-
-// copied is c for one handler alone.
-func (c *Call) copied() *Call {
-	own := *c
-	own.Args, own.Touches = slices.Clone(c.Args), slices.Clone(c.Touches)
-	return &own
-}
-
-// copied is o for one handler alone.
-func copied(o *tool.Outcome) *tool.Outcome {
-	own := *o
-	own.Args, own.Details = slices.Clone(o.Args), slices.Clone(o.Details)
-	own.Content, own.Steps = cloned(o.Content, true), slices.Clone(o.Steps)
-	own.Effects, own.Touches = slices.Clone(o.Effects), slices.Clone(o.Touches)
-	if o.Refusal != nil {
-		r := *o.Refusal
-		own.Refusal = &r
-	}
-	return &own
-}
-
-func (p *Prompt) copied() *Prompt {
-	own := *p
-	own.Message = light(p.Message)
-	return &own
-}
-
-func (m *Message) copied() *Message {
-	own := *m
-	own.Message = light(m.Message)
-	return &own
-}
-
-// light is m for one handler alone, without the bytes of images and files.
-func light(m llm.Message) llm.Message {
-	m.Parts = cloned(m.Parts, false)
-	return m
-}
-
-// cloned is parts for one handler alone, with or without the bytes of images
-// and files.
-func cloned(parts []llm.Part, bytes bool) []llm.Part {
-	parts = slices.Clone(parts)
-	for i := range parts {
-		p := &parts[i]
-		if p.Media != nil {
-			media := *p.Media
-			if !bytes {
-				media.Data = nil
-			}
-			p.Media = &media
-		}
-		if p.Call != nil {
-			call := *p.Call
-			p.Call = &call
-		}
-		if p.Result != nil {
-			result := *p.Result
-			result.Content = cloned(result.Content, bytes)
-			p.Result = &result
-		}
-	}
-	return parts
 }
 
 // size is about how many bytes parts hold.

@@ -11,11 +11,13 @@
 // over when it fails. Who observes is told on a goroutine of its own, one thing
 // after the other, and nobody waits for it; one that is too slow misses what
 // exceeds a bound. Each handler has a time limit, at which its context ends;
-// one that goes on is left behind, and an owner of too many of those is not
-// asked any more, which for a decider means that it blocks.
+// one that goes on is left behind, and who has left too many behind is not asked
+// any more, which for a decider means that it blocks. That costs nobody else
+// anything, and no decider for what an observer of the same plugin does.
 //
 // A Bus lives as long as its process; [Bus.Close] has observers told what they
-// are still to be told. What a handler is given is a copy.
+// are still to be told. What a handler is given is a copy of its own, and what
+// it returns is copied: it changes things by what it returns only.
 //
 // Start reading at [Before] and [Verdict], then at [Bus.Before].
 package hook

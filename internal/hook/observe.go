@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -62,7 +61,8 @@ func (l *line) next() (job, bool) {
 	return j, true
 }
 
-// drop forgets all jobs and says how many they were.
+// drop forgets all jobs, whoever serves the line goes on with none, and says how
+// many they were.
 func (l *line) drop() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,9 +103,14 @@ func (b *Bus) queue(h *handler, j job) {
 	}
 }
 
-// serve tells an observer what it is to be told.
+// serve tells an observer what it is to be told, until the bus has no more time
+// for that.
 func (b *Bus) serve(h *handler) {
+	untold := 0
 	for {
+		if b.base.Err() != nil {
+			untold += h.line.drop()
+		}
 		j, ok := h.line.next()
 		if !ok {
 			break
@@ -117,10 +122,10 @@ func (b *Bus) serve(h *handler) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.untold += untold
 	b.lines--
-	if b.lines == 0 && b.idle != nil {
+	if b.closed && b.lines == 0 {
 		close(b.idle)
-		b.idle = nil
 	}
 }
 
@@ -129,7 +134,7 @@ func (b *Bus) Observes() bool { return len(b.at(afterToolCall)) > 0 }
 
 // After tells the observers that a call has ended.
 func (b *Bus) After(c *Call, o *tool.Outcome) {
-	tell(b, afterToolCall, len(c.Args)+len(o.Details)+size(o.Content), func() *Ended { return &Ended{c.copied(), copied(o)} })
+	tell(b, afterToolCall, len(c.Args)+len(o.Details)+size(o.Content), func() *Ended { return own(&Ended{c, o}) })
 }
 
 // ModelInput tells of a request to a model.
@@ -141,23 +146,12 @@ func (b *Bus) ModelInput(in *ModelInput) {
 	for _, m := range in.Messages {
 		n += size(m.Parts)
 	}
-	tell(b, llmInput, n, func() *ModelInput {
-		own := *in
-		own.Messages = make([]llm.Message, len(in.Messages))
-		for i, m := range in.Messages {
-			own.Messages[i] = light(m)
-		}
-		return &own
-	})
+	tell(b, llmInput, n, func() *ModelInput { return light(in) })
 }
 
 // ModelOutput tells of a model's answer.
 func (b *Bus) ModelOutput(out *ModelOutput) {
-	tell(b, llmOutput, size(out.Message.Parts), func() *ModelOutput {
-		own := *out
-		own.Message = light(out.Message)
-		return &own
-	})
+	tell(b, llmOutput, size(out.Message.Parts), func() *ModelOutput { return light(out) })
 }
 
 // Received tells of a message that a person sent.
@@ -167,25 +161,17 @@ func (b *Bus) Received(m *Message) { b.message(messageReceived, m) }
 func (b *Bus) Sent(m *Message) { b.message(messageSent, m) }
 
 func (b *Bus) message(point string, m *Message) {
-	tell(b, point, size(m.Message.Parts), m.copied)
+	tell(b, point, size(m.Message.Parts), func() *Message { return light(m) })
 }
 
 // SessionStart tells of a session that begins, SessionEnd of one that ends.
-func (b *Bus) SessionStart(s Session) {
-	tell(b, sessionStart, 0, func() *Session { own := s; return &own })
-}
+func (b *Bus) SessionStart(s Session) { tell(b, sessionStart, 0, func() *Session { return own(&s) }) }
 
 // SessionEnd tells of a session that ends.
-func (b *Bus) SessionEnd(s Session) {
-	tell(b, sessionEnd, 0, func() *Session { own := s; return &own })
-}
+func (b *Bus) SessionEnd(s Session) { tell(b, sessionEnd, 0, func() *Session { return own(&s) }) }
 
 // GatewayStart tells that the gateway serves.
-func (b *Bus) GatewayStart(g Gateway) {
-	tell(b, gatewayStart, 0, func() *Gateway { own := g; return &own })
-}
+func (b *Bus) GatewayStart(g Gateway) { tell(b, gatewayStart, 0, func() *Gateway { return own(&g) }) }
 
 // GatewayStop tells that it is about to stop.
-func (b *Bus) GatewayStop(g Gateway) {
-	tell(b, gatewayStop, 0, func() *Gateway { own := g; return &own })
-}
+func (b *Bus) GatewayStop(g Gateway) { tell(b, gatewayStop, 0, func() *Gateway { return own(&g) }) }

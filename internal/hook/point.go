@@ -94,7 +94,7 @@ func event(name string) (p point, only bool, err error) {
 		switch {
 		case p.name == name:
 			return p, true, nil
-		case p.event == name:
+		case p.event != "" && p.event == name:
 			return p, false, nil
 		case p.event != "":
 			names = append(names, p.event)

@@ -1,8 +1,8 @@
 // Package host gives compiled-in plugins their API and keeps what each of them
-// brought; their hooks it hands to the dispatcher. It checks every registration against the plugin's manifest, in both
-// directions, and fails closed: a tool that the manifest lacks is refused, a
-// tool that was promised and never registered is noted in the registry, where
-// explaining finds it.
+// brought; their hooks it hands to the dispatcher. It checks every registration
+// against the plugin's manifest, in both directions, and fails closed: a tool
+// that the manifest lacks is refused, a tool that was promised and never
+// registered is noted in the registry, where explaining finds it.
 //
 // A [Host] holds nothing open. [Host.Load] runs each plugin's Register once, a
 // panic in it costs only that plugin.
@@ -26,7 +26,7 @@ import (
 // Host keeps what plugins brought.
 type Host struct {
 	log    *slog.Logger
-	bus    *hook.Bus // nil where nothing is ever run
+	bus    *hook.Bus
 	loaded []loaded
 }
 
@@ -56,8 +56,8 @@ func isID(id string) bool {
 	return true
 }
 
-// New returns a host without plugins, whose hooks join bus. Without a bus they
-// are checked and never asked.
+// New returns a host without plugins, whose hooks join bus. A nil bus is for who
+// runs nothing: hooks are checked then, and never asked.
 func New(log *slog.Logger, bus *hook.Bus) *Host {
 	if bus == nil {
 		bus = hook.New(log)
