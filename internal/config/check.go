@@ -41,6 +41,9 @@ func (d *decoder) check() {
 		if h.Action == "webhook" && h.URL == "" {
 			d.faultAt(key, "the key url is missing: where the webhook goes")
 		}
+		if name, ok := SecretName(h.Secret); ok {
+			d.faultAt(key+".secret", "the secret %s can't be read, since this version keeps no secrets: write ${%s} and set that in the environment", name, name)
+		}
 		d.warnAgents(key+".agents", h.Agents...)
 	}
 	for name, s := range c.MCP.Servers {

@@ -240,6 +240,10 @@ func TestFaultsNameThePlace(t *testing.T) {
 				"cron[c] (config.yaml:4:8): write either message or sop",
 			},
 		},
+		"a hook's secret": {
+			"hooks:\n  - {name: w, action: webhook, url: 'https://a.example', secret: 'secret:HOOK'}\n",
+			[]string{"hooks[w].secret (config.yaml:2:66): the secret HOOK can't be read, since this version keeps no secrets: write ${HOOK} and set that in the environment"},
+		},
 		"empty entries": {
 			"tools:\n  deny:\n    -\nagents:\n  list:\n    -\n",
 			[]string{

@@ -81,9 +81,6 @@ func rulesOf(hooks []config.Hook) []rule.Rule {
 			Name: h.Name, When: rule.When(h.When), Tools: source.Values(h.Tools), Agents: h.Agents, Match: h.Match, Action: rule.Action(h.Action),
 			Message: h.Message, Priority: h.Priority, Timeout: h.Timeout, URL: h.URL, Secret: h.Secret, Where: h.Pos,
 		}
-		if name, ok := config.SecretName(h.Secret); ok {
-			list[i].Broken = fmt.Sprintf("its secret %s can't be read: this version keeps no secrets; write ${VARIABLE}", name)
-		}
 	}
 	return list
 }
@@ -263,9 +260,6 @@ func (g *Gateway) DiagnoseRules() []string {
 			if refusal := (*tool.Refusal)(nil); errors.As(guard.Check("POST", u), &refusal) {
 				add(h.Pos, "url", "the webhook can't be sent: %s", refusal)
 			}
-		}
-		if name, ok := config.SecretName(h.Secret); ok {
-			add(h.Pos, "secret", "the secret %s can't be read, since this version keeps no secrets: write ${VARIABLE}", name)
 		}
 	}
 	return list

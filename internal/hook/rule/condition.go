@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -25,8 +26,11 @@ const (
 	// maxCondition bounds the text of a condition, in bytes.
 	maxCondition = 10_000
 	// maxCost bounds the work of one evaluation, in CEL's units: about ten
-	// characters looked at, or one comparison. It takes less than a second.
+	// characters looked at, or one comparison. It takes less than a second, but
+	// where loops stand in loops over long lists, of which the counting itself
+	// takes more and more: maxTime bounds that.
 	maxCost = 2_000_000
+	maxTime = 2 * time.Second
 )
 
 // beforeEnv and afterEnv are made when the first condition is compiled: that
@@ -109,6 +113,8 @@ func first(issues *cel.Issues, text string) error {
 
 // holds evaluates the condition. The error says that it can't be evaluated.
 func (c *condition) holds(ctx context.Context, vars map[string]any) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
 	out, _, err := c.program.ContextEval(ctx, vars)
 	switch {
 	case ctx.Err() != nil:

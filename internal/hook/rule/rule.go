@@ -62,9 +62,6 @@ type Rule struct {
 	URL      string        // of a webhook
 	Secret   string        // signs the webhook; unsigned when empty
 	Where    source.Pos    // where it is written
-	// Broken says, unless it is empty, why its webhook must not be sent: one
-	// that decides blocks then.
-	Broken string
 }
 
 // Agents resolve what a rule's list of agents names.

@@ -24,7 +24,7 @@ type Options struct {
 	// Client sends webhooks. It must follow no redirect and decide itself where
 	// it may connect to.
 	Client *http.Client
-	// Notify tells admins of a match; nil tells nobody. It is given two seconds.
+	// Notify tells admins of a match; nil tells nobody. It is given a second.
 	Notify func(ctx context.Context, n Notice) error
 	Log    *slog.Logger     // nil is the default logger
 	Now    func() time.Time // time.Now when nil
@@ -306,8 +306,6 @@ func (s *Set) Report() []Report {
 		list[i] = Report{Rule: r.Rule, Matched: r.matched.Load(), Blocked: r.blocked.Load(), Failed: r.failed.Load()}
 		if _, err := r.condition(); err != nil {
 			list[i].Problem = "its condition can't be compiled: " + err.Error()
-		} else {
-			list[i].Problem = r.Broken
 		}
 		if ns := r.last.Load(); ns != 0 {
 			list[i].Last = time.Unix(0, ns)

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -88,12 +89,10 @@ func Sign(secret, id string, unix int64, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// send posts the call. The answer's body is to be closed.
+// send posts the call, once at most: a connection that breaks while the call is
+// on its way leaves open whether it came. The answer's body is to be closed.
 func (r *compiled) send(ctx context.Context, c *hook.Call, o *tool.Outcome) (*http.Response, error) {
-	switch {
-	case r.Broken != "":
-		return nil, errors.New(r.Broken)
-	case r.set.opts.Client == nil:
+	if r.set.opts.Client == nil {
 		return nil, errors.New("tools.http can't be read, so that nothing is sent")
 	}
 	s, now := c.Scope, r.set.opts.Now()
@@ -128,9 +127,7 @@ func (r *compiled) send(ctx context.Context, c *hook.Call, o *tool.Outcome) (*ht
 	if r.Secret != "" {
 		h.Set("webhook-signature", Sign(r.Secret, d.ID, now.Unix(), body))
 	}
-	// Not sent: it says that the request may go out again when a connection
-	// from before turns out to be dead. Its id tells who gets it twice.
-	h["X-Idempotency-Key"] = nil
+	req.GetBody = nil // a transport sends nothing again whose body it can't have again
 	return r.set.opts.Client.Do(req)
 }
 
@@ -154,6 +151,7 @@ func (r *compiled) askWebhook(ctx context.Context, c *hook.Call) (hook.Verdict, 
 	d, err := r.ask(ctx, c)
 	if err != nil {
 		r.failed.Add(1)
+		r.set.opts.Log.Warn("a webhook gave no decision, which blocks the call", "rule", r.Name, "where", r.Where.Place(), "tool", c.Tool, "err", innermost(err))
 		return r.block(fmt.Sprintf("The rule %s asks a webhook about %s, and %v, so the call did not run.", r.Name, c.Tool, r.plainly(ctx, err))), nil
 	}
 	if d.Decision == "allow" {
@@ -180,16 +178,18 @@ func (r *compiled) ask(ctx context.Context, c *hook.Call) (decision, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		// What is left of the answer is read so that the connection can be used again.
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
+		drain(resp)
 		if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 			return decision{}, fmt.Errorf("it answered with a redirect (status %d), which is not followed", resp.StatusCode)
 		}
 		return decision{}, fmt.Errorf("it answered with status %d, not 200", resp.StatusCode)
 	}
+	if how := resp.Header.Get("Content-Encoding"); how != "" && how != "identity" {
+		return decision{}, fmt.Errorf("it answered with an encoding that it was not asked for (%s)", shortened(how))
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return decision{}, err
+		return decision{}, fmt.Errorf("its answer can't be read: %w", err)
 	}
 	d, err := parseDecision(body)
 	if err != nil {
@@ -199,11 +199,14 @@ func (r *compiled) ask(ctx context.Context, c *hook.Call) (decision, error) {
 }
 
 // plainly says what went wrong in words for a model and for people, without the
-// webhook's address, which may hold a secret.
+// webhook's address, which may hold a secret and is nothing for a model.
 func (r *compiled) plainly(ctx context.Context, err error) error {
 	var refusal *tool.Refusal
 	var timeout net.Error
 	var sending *url.Error
+	var dialing *net.OpError
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &refusal):
 		return fmt.Errorf("its address may not be reached: %s", strings.TrimSuffix(refusal.Reason, "."))
@@ -211,10 +214,25 @@ func (r *compiled) plainly(ctx context.Context, err error) error {
 		return errors.New("the run was stopped meanwhile")
 	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("it did not answer within %s", r.Timeout)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.As(err, &name):
+		return errors.New("its host is not known")
+	case errors.As(err, &certificate):
+		return errors.New("its certificate is not valid for it")
+	case errors.As(err, &dialing) && dialing.Op == "dial":
+		return fmt.Errorf("it can't be reached: %w", dialing.Err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), dialing != nil:
 		return errors.New("it closed the connection before the answer was complete")
 	case errors.As(err, &sending):
-		return fmt.Errorf("it can't be reached: %w", sending.Err)
+		return fmt.Errorf("it can't be reached: %w", innermost(err))
+	}
+	return err
+}
+
+// innermost is err without the address that was asked for.
+func innermost(err error) error {
+	var sending *url.Error
+	if errors.As(err, &sending) {
+		return sending.Err
 	}
 	return err
 }
@@ -296,10 +314,19 @@ func (r *compiled) tellWebhook(ctx context.Context, c *hook.Call, o *tool.Outcom
 		return fmt.Errorf("tell the webhook of %s: %w", r.Name, r.plainly(ctx, err))
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) // for the connection's sake
+	drain(resp)
 	if resp.StatusCode/100 != 2 {
 		r.failed.Add(1)
 		return fmt.Errorf("tell the webhook of %s: it answered with status %d", r.Name, resp.StatusCode)
 	}
 	return nil
+}
+
+// drain reads what is left of an answer, so that the connection can be used
+// again. Behind 101 no answer follows but another protocol, which no context
+// ends.
+func drain(resp *http.Response) {
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
+	}
 }

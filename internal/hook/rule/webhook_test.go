@@ -144,11 +144,13 @@ func TestUnreachableWebhook(t *testing.T) {
 	address := "http://" + l.Addr().String()
 	_ = l.Close()
 	for address, want := range map[string]string{
-		address:              "it can't be reached",
-		"http://10.0.0.1/":   "its address may not be reached: 10.0.0.1 is not among the hosts of tools.http.allow",
-		"ftp://127.0.0.1/":   "its address may not be reached",
-		"http://[::1":        "missing ']'",
-		"http://127.0.0.1:0": "its address may not be reached",
+		address:                  "it can't be reached: connect: connection refused, so",
+		"http://[::1]:9/":        "its address may not be reached",
+		"http://[::ffff:a00:1]/": "its address may not be reached",
+		"http://10.0.0.1/":       "its address may not be reached: 10.0.0.1 is not among the hosts of tools.http.allow",
+		"ftp://127.0.0.1/":       "its address may not be reached",
+		"http://[::1":            "missing ']'",
+		"http://127.0.0.1:0":     "its address may not be reached",
 	} {
 		v, _ := decide(t.Context(), Rule{Name: "ask", Action: Webhook, URL: address}, Options{Client: loopback(t)}, "")
 		if v.Block == nil || !strings.Contains(v.Block.Reason, want) {
@@ -158,10 +160,6 @@ func TestUnreachableWebhook(t *testing.T) {
 	v, _ := decide(t.Context(), Rule{Name: "ask", Action: Webhook, URL: address}, Options{}, "")
 	if v.Block == nil {
 		t.Error("without a client nothing can allow")
-	}
-	v, s := decide(t.Context(), Rule{Name: "ask", Action: Webhook, URL: address, Broken: "its secret is lost"}, Options{Client: loopback(t)}, "")
-	if v.Block == nil || !strings.Contains(v.Block.Reason, "its secret is lost") || s.Report()[0].Problem != "its secret is lost" {
-		t.Errorf("%+v", v.Block)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
