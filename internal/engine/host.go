@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	maxDepth    = 8   // of calls that tools make
-	maxProgress = 500 // bytes of a word about how far a call is
-	maxNested   = 100 // approvals of its calls that a call's outcome tells
+	maxDepth    = 8      // of calls that tools make
+	maxOwn      = 10_000 // calls that one call makes
+	maxProgress = 500    // bytes of a word about how far a call is
+	maxNested   = 100    // approvals of its calls that a call's outcome tells
 )
 
 // host is lent to one call. It implements [tool.Host] and keeps what the
@@ -25,8 +26,11 @@ type host struct {
 	inv  *invocation
 	id   string // of the call
 	tell func(tool.Event)
-	// clock is that of the call's time limit; nil where it can't stand still.
-	clock *clock
+	// running ends with the call's code, its time or its run, and clock is that
+	// of its time limit; nil where it can't stand still. Both are set before the
+	// tool runs.
+	running context.Context
+	clock   *clock
 
 	mu      sync.Mutex
 	over    bool
@@ -83,14 +87,18 @@ func (h *host) Search(query string, most int) tool.Found {
 
 // Call runs another tool under the same scope and waits for it. A tool that
 // waits holds no worker, so its calls take one each; any other tool's calls run
-// on the worker that it holds already, and so are never put to people.
+// on the worker that it holds already, and so are never put to people. It ends
+// with ctx, and with the call that the host was lent to, whatever ctx is.
 func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool.Outcome {
 	h.mu.Lock()
 	h.calls++
 	call := llm.ToolCall{ID: fmt.Sprintf("%s/%d", h.id, h.calls), Name: name, Arguments: string(args)}
-	over, state := h.over, h.state
+	over, many, state := h.over, h.calls > maxOwn, h.state
 	h.mu.Unlock()
 
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(h.running, func() { end(context.Cause(h.running)) })()
 	asked := 0 // people who have not answered yet
 	b := newBatch(h.eng, h.inv.surface, h.inv.surface.Permitted, []llm.ToolCall{call}, func(e tool.Event) {
 		switch e.Type {
@@ -113,6 +121,9 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	case over:
 		inv.end(tool.Cancelled, "Stopped: the call that asked for this one has ended, so nothing ran.")
 		b.finish(inv)
+	case many:
+		inv.refuse(&tool.Refusal{Rule: "calls", Reason: fmt.Sprintf("A call makes at most %d calls of its own, so nothing ran.", maxOwn)})
+		b.finish(inv)
 	case inv.depth > maxDepth:
 		inv.refuse(&tool.Refusal{Rule: "depth", Reason: fmt.Sprintf("Calls of tools nest at most %d deep, so nothing ran.", maxDepth)})
 		b.finish(inv)
@@ -131,7 +142,7 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	defer h.mu.Unlock()
 	if !h.over {
 		h.effects = append(h.effects, out.Effects...)
-		h.touches = append(h.touches, out.Touches...)
+		h.touches = gather(append(h.touches, out.Touches...))
 		h.state = h.state.Apply(out.Effects...)
 		if a := out.Approval; a != nil {
 			whole := *a
@@ -165,5 +176,5 @@ func (h *host) end() (effects []tool.Effect, touches []tool.Touch, asked []tool.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true
-	return h.effects, h.touches, h.asked
+	return tool.Coalesce(h.effects), h.touches, h.asked
 }

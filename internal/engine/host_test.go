@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/pool"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -76,7 +79,7 @@ func TestToolsCallTools(t *testing.T) {
 				}
 			}
 			// What they did counts as the caller's: it is all that is stored.
-			if n := len(o.Effects); n != 2 || o.Effects[0].Value != "written" {
+			if n := len(o.Effects); n != 1 || o.Effects[0].Value != "written" {
 				t.Errorf("effects %+v", o.Effects)
 			}
 			if want := (tool.Touch{Name: "file:a", Write: true}); !slices.Contains(o.Touches, want) {
@@ -214,6 +217,113 @@ func TestStopReachesNestedCalls(t *testing.T) {
 		}
 		if took := time.Since(begun); took != time.Second {
 			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// What calls of a call's own did is kept within bounds, and covers all the same
+// what they did; nor does one make calls without end.
+func TestWhatCallsOfCallsDidIsBounded(t *testing.T) {
+	t.Parallel()
+	many := tool.New(tool.Definition{Name: "many", Traits: tool.Traits{Waits: true}}, func(ctx context.Context, c tool.Call, _ none) (string, error) {
+		for i := range 10_010 {
+			if o := c.Host.Call(ctx, "write", fmt.Appendf(nil, `{"path":"%d"}`, i%1000)); (o.Status == tool.OK) != (i < 10_000) {
+				return "", fmt.Errorf("call %d: %s: %s", i, o.Status, text(o))
+			}
+		}
+		return "done", nil
+	})
+	write := tool.WithTouches(tool.New(tool.Definition{Name: "write"}, func(_ context.Context, _ tool.Call, in path) (tool.Result, error) {
+		r := tool.TextResult("ok")
+		r.Effects = []tool.Effect{{Kind: tool.FileSeen, Key: in.Path, Value: "v"}}
+		return r, nil
+	}), func(_ tool.Call, in path) []tool.Touch { return []tool.Touch{{Name: "file:" + in.Path, Write: true}} })
+	b := set(t, []tool.Tool{many, write})
+	o := b.run(t.Context(), call("many", "{}"))[0]
+	if text(o) != "done" {
+		t.Fatalf("%s: %s", o.Status, text(o))
+	}
+	if len(o.Effects) != 500 || o.Effects[499].Key != "999" {
+		t.Errorf("%d effects", len(o.Effects))
+	}
+	if len(o.Touches) > 200 || !tool.Conflict(o.Touches, []tool.Touch{{Name: "file:7"}}) {
+		t.Errorf("%d touches: %+v", len(o.Touches), o.Touches[:min(5, len(o.Touches))])
+	}
+}
+
+// A call that a tool makes under a context of its own ends with the tool's all
+// the same: with its time, and with the run.
+func TestCallsEndWithTheirCall(t *testing.T) {
+	t.Parallel()
+	for why, limit := range map[string]time.Duration{"its time is up": time.Second, "the run is stopped": time.Hour} {
+		for _, waits := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				var inner tool.Outcome
+				b := set(t, []tool.Tool{
+					reading("sleep", seconds),
+					tool.New(tool.Definition{Name: "outer", Traits: tool.Traits{ReadOnly: true, Waits: waits, Timeout: limit}},
+						func(_ context.Context, c tool.Call, _ none) (string, error) {
+							inner = c.Host.Call(context.Background(), "sleep", json.RawMessage(`{"seconds":60}`))
+							return "done", nil
+						}),
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				begun := time.Now()
+				b.run(ctx, call("outer", "{}"))
+				if took := time.Since(begun); took > 2*time.Second {
+					t.Errorf("%s: took %v", why, took)
+				}
+				if inner.Status != tool.Cancelled {
+					t.Errorf("%s: got %s: %s", why, inner.Status, text(inner))
+				}
+			})
+		}
+	}
+}
+
+// A thousand calls that wait for a person hold no worker and little memory, and
+// nothing of them is left when the run is stopped.
+func TestAThousandCallsThatWaitForAPerson(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		bus := hook.New(nil)
+		bus.SetRules([]hook.Before{{Name: "ask", Decide: func(context.Context, *hook.Call) (hook.Verdict, error) { return hook.Verdict{Ask: &hook.Ask{}}, nil }}}, nil)
+		b := set(t, []tool.Tool{reading("sleep", seconds)}, func(o *engine.Options) {
+			o.Hooks = bus
+			o.Approve = func(ctx context.Context, _ approval.Request, asked func(tool.Approval)) tool.Approval {
+				a := tool.Approval{ID: "a", Status: tool.ApprovalOpen}
+				asked(a)
+				<-ctx.Done()
+				a.Status = tool.ApprovalStopped
+				return a
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan []tool.Outcome)
+		var before, during runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		go func() { ended <- b.run(ctx, repeat(1000, call("sleep", `{"seconds":1}`))...) }()
+		synctest.Wait()
+		runtime.GC()
+		runtime.ReadMemStats(&during)
+		if s := b.pool.Stats(); s.Aside != 1000 || s.Busy != 0 || s.Queued != 0 {
+			t.Errorf("the pool has %+v", s)
+		}
+		if each := int64(during.HeapAlloc+during.StackInuse-before.HeapAlloc-before.StackInuse) / 1000; each > 32<<10 {
+			t.Errorf("each takes %d bytes", each)
+		}
+		cancel()
+		for _, o := range <-ended {
+			if o.Status != tool.Cancelled {
+				t.Fatalf("%s: %s", o.Status, text(o))
+			}
+		}
+		synctest.Wait()
+		if s := b.pool.Stats(); s.Aside != 0 || s.Abandoned != 0 {
+			t.Errorf("the pool has %+v", s)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 	}
 	limited, clock, stop := limited(ctx, limit, inv.entry.Def.Waits)
 	defer stop()
-	inv.host.clock = clock
+	inv.host.running, inv.host.clock = limited, clock
 	t, call, writing := inv.entry.Tool, inv.call(), r.writing(inv)
 	got, err := contain.Run(limited, r.pool.Fence(), inv.entry.Owner.String(), grace, func() (got returned) {
 		// Here and not below, for code that was left behind goes on writing.

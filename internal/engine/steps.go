@@ -25,9 +25,6 @@ type step struct {
 // What comes before may take long, since rules, handlers and people are asked;
 // it is taken only where there are any of them, holds no worker, and keeps
 // waiting only those calls of the response that conflict with this one.
-//
-// The steps that are not here have their places marked; each joins the list
-// with what it works with.
 func steps(o Options) (admit, before, work, show []step) {
 	r := reader{o.Clean}
 	admit = []step{

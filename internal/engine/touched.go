@@ -2,20 +2,23 @@ package engine
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
+// maxTouches is how many touches of a call are told apart when it has ended.
+const maxTouches = 200
+
 // touched notes what the call read and wrote, as far as it was known before
 // and as running it found out, its own calls included, what people were asked
-// about these, and what it changes in the state. Now that all is known the result may be kept for equal calls.
+// about these, and what it changes in the state. Now that all is known the
+// result may be kept for equal calls.
 func touched(_ context.Context, inv *invocation) bool {
-	inv.out.Touches = inv.touches
 	effects, more, asked := inv.host.end()
 	inv.out.Nested = asked
-	if len(more)+len(inv.result.Touched) > 0 {
-		inv.out.Touches = append(append(inv.touches[:len(inv.touches):len(inv.touches)], more...), inv.result.Touched...)
-	}
+	inv.out.Touches = gather(slices.Concat(inv.touches, more, inv.result.Touched))
 	inv.out.Effects = append(effects, inv.result.Effects...)
 	if inv.reading != nil && inv.out.Status == tool.OK && !inv.result.Passing && len(effects) == 0 {
 		inv.reading.Keep(inv.result, inv.out.Touches)
@@ -42,4 +45,35 @@ func touchesOf(e *tool.Entry, call tool.Call) []tool.Touch {
 		return []tool.Touch{{Name: tool.Everything.Name}}
 	}
 	return nil
+}
+
+// gather is touches as they are, unless they are too many: then without what
+// another one says as well, and where that is not enough as what covers all of
+// a kind, such as the whole workspace.
+func gather(touches []tool.Touch) []tool.Touch {
+	for _, widen := range []func(string) string{
+		func(name string) string { return name },
+		func(name string) string {
+			if kind, _, ok := strings.Cut(name, ":"); ok {
+				return kind + ":"
+			}
+			return tool.Everything.Name
+		},
+		func(string) string { return tool.Everything.Name },
+	} {
+		if len(touches) <= maxTouches {
+			break
+		}
+		var few []tool.Touch
+		seen := map[tool.Touch]bool{}
+		for _, t := range touches {
+			t.Name = widen(t.Name)
+			if !seen[t] {
+				seen[t] = true
+				few = append(few, t)
+			}
+		}
+		touches = few
+	}
+	return touches
 }

@@ -141,6 +141,41 @@ func (s State) Listing(t State) State {
 	return s
 }
 
+// Coalesce is effects without those that later ones of them make void, which a
+// call collects that makes many calls of its own. Of files no more are told as
+// seen than a state keeps, the latest.
+func Coalesce(effects []Effect) []Effect {
+	type what struct {
+		kind EffectKind
+		key  string
+	}
+	void := make([]bool, len(effects))
+	last, first, files := map[what]bool{}, map[what]int{}, 0
+	for i, e := range slices.Backward(effects) {
+		w := what{e.Kind, e.Key}
+		switch e.Kind {
+		case FileSeen, PlanMode:
+			if e.Kind == FileSeen && !last[w] && e.Value != "" {
+				files++
+			}
+			void[i] = last[w] || e.Kind == FileSeen && e.Value != "" && files > maxSeenFiles
+			last[w] = true
+		case ToolAdded:
+			if later, ok := first[w]; ok {
+				void[later] = true
+			}
+			first[w] = i
+		}
+	}
+	var rest []Effect
+	for i, e := range effects {
+		if !void[i] {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
+
 // Using is s in which the present turn has used a tool.
 func (s State) Using(name string) State {
 	if !slices.Contains(s.Used, name) {

@@ -175,3 +175,36 @@ func TestAFamilyIsBuiltFromSettingsOverDefaults(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// Effects that are coalesced change a state as all of them do.
+func TestCoalesce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		effects := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) tool.Effect {
+			e := tool.Effect{
+				Kind: rapid.SampledFrom([]tool.EffectKind{tool.FileSeen, tool.PlanMode, tool.ToolAdded, tool.Undoable, tool.Attached}).Draw(rt, "kind"),
+				Key:  rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "key"),
+			}
+			switch e.Kind {
+			case tool.FileSeen:
+				e.Value = rapid.SampledFrom([]string{"", "1", "2"}).Draw(rt, "digest")
+			case tool.PlanMode:
+				e.Key, e.Value = "", rapid.SampledFrom([]string{"on", "off"}).Draw(rt, "mode")
+			}
+			return e
+		}), 0, 30).Draw(rt, "effects")
+		few := tool.Coalesce(effects)
+		if want, got := (tool.State{}).Apply(effects...), (tool.State{}).Apply(few...); !got.Equal(want) {
+			rt.Errorf("%+v give %+v; %+v give %+v", effects, want, few, got)
+		}
+		kept := 0
+		for _, e := range effects {
+			if e.Kind == tool.Undoable || e.Kind == tool.Attached {
+				kept++
+			}
+		}
+		if len(few) > kept+3+1+3 {
+			rt.Errorf("%d are left of %d", len(few), len(effects))
+		}
+	})
+}

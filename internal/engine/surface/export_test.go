@@ -9,8 +9,9 @@ import (
 // every one that removes it. It returns the names of those that none removes.
 func JudgeWith(d *Decider, cat *tool.Catalog, s tool.Scope, t llm.Target, layers []Layer, removed func(name, layer string)) []string {
 	g, f := d.generation(cat), factsOf(s, t, nil)
+	f.complete(g, s, t)
 	d.mu.Lock()
-	d.complete(&f, g, s, t)
+	f.fits = d.fitsFor(g, t)
 	d.mu.Unlock()
 	permitted := []string{}
 	for _, e := range cat.Entries {

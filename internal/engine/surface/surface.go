@@ -168,26 +168,27 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dec := g.decisions[k]
-	if dec == nil {
-		d.complete(&f, g, s, t)
-		dec = judge(cat, &f)
-		if len(g.decisions) >= maxRemembered {
-			clear(g.decisions)
+	if dec == nil || len(d.lent[s.Run()]) > 0 {
+		// The lists of a request are held against all tools, which takes long:
+		// other runs needn't wait for that.
+		d.mu.Unlock()
+		f.complete(g, s, t)
+		d.mu.Lock()
+		f.fits = d.fitsFor(g, t)
+		if dec = g.decisions[k]; dec == nil {
+			dec = judge(cat, &f)
+			if len(g.decisions) >= maxRemembered {
+				clear(g.decisions)
+			}
+			g.decisions[k] = dec
 		}
-		g.decisions[k] = dec
+		return d.lend(dec.with(bound), &f, s.Run())
 	}
-	dec = dec.with(bound)
-	if len(d.lent[s.Run()]) > 0 {
-		if f.agent == nil { // the decision was remembered
-			d.complete(&f, g, s, t)
-		}
-		dec = d.lend(dec, &f, s.Run())
-	}
-	return dec
+	return dec.with(bound)
 }
 
-// complete adds to f what belongs to the agent. The caller holds d.mu.
-func (d *Decider) complete(f *Facts, g *generation, s tool.Scope, t llm.Target) {
+// complete adds to f what belongs to the agent, and the lists of the request.
+func (f *Facts) complete(g *generation, s tool.Scope, t llm.Target) {
 	for _, r := range g.rules {
 		if r.applies(s, t) {
 			f.rules = append(f.rules, r)
@@ -196,7 +197,7 @@ func (d *Decider) complete(f *Facts, g *generation, s tool.Scope, t llm.Target) 
 	if r := runtime(f, g.catalog); r != nil {
 		f.rules = append(f.rules, r)
 	}
-	f.fits, f.agent = d.fitsFor(g, t), &g.policies
+	f.agent = &g.policies
 	f.required = g.policies.Skills.requiredBy(f.Skills)
 }
 
