@@ -157,17 +157,49 @@ func TestACachedAnswerIsShownAsItsSessionNeedsIt(t *testing.T) {
 func TestCachedFilesSayWhatFilesSay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		cached, plain := shipped(t, caching(newCache())), shipped(t)
+		scripts := func(o *engine.Options) {
+			o.Registry.Add(tool.Owner{Kind: tool.FamilyOwner, ID: "test"}, caller("script", tool.Traits{Waits: true, ReadOnly: true}))
+		}
+		cached, plain := shipped(t, caching(newCache()), scripts), shipped(t, scripts)
 		plain.scope.Workspace = cached.scope.Workspace
 		dir := cached.scope.Workspace
 		names := rapid.SampledFrom([]string{"a.txt", "b.txt", "d/a.txt", "d/e/c.txt"})
 		words := rapid.SampledFrom([]string{"one", "two", "six", "seven"})
 		ages := rapid.SampledFrom([]time.Duration{0, time.Hour, time.Hour + time.Nanosecond})
+		if err := os.Symlink("d", filepath.Join(dir, "folder")); err != nil && !errors.Is(err, os.ErrExist) {
+			rt.Fatal(err)
+		}
 		base := time.Now()
 		rt.Repeat(map[string]func(*rapid.T){
 			"write": func(t *rapid.T) {
 				b := rapid.SampledFrom([]*bench{cached, cached, plain}).Draw(t, "by")
 				b.one("file_write", fmt.Sprintf(`{"path":%q,"content":%q}`, names.Draw(t, "file"), words.Draw(t, "word")))
+			},
+			"move": func(t *rapid.T) {
+				cached.one("file_move", fmt.Sprintf(`{"from":%q,"to":%q}`, names.Draw(t, "from"), names.Draw(t, "to")))
+			},
+			"edit": func(t *rapid.T) {
+				cached.one("file_edit", fmt.Sprintf(`{"path":%q,"old":"e","new":"o","all":true}`, names.Draw(t, "file")))
+			},
+			"patch": func(t *rapid.T) {
+				cached.one("apply_patch", fmt.Sprintf(`{"patch":"*** Begin Patch\n*** Add File: %s\n+%s\n*** End Patch\n"}`, names.Draw(t, "file"), words.Draw(t, "word")))
+			},
+			"replace": func(t *rapid.T) { // as editors do, with size and times of the file before
+				name := filepath.Join(dir, names.Draw(t, "file"))
+				if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+					put(cached.t, name+".new", strings.Repeat(rapid.SampledFrom([]string{"s", "e", "o"}).Draw(t, "letter"), int(info.Size())), info.ModTime())
+					if err := os.Rename(name+".new", name); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			"script": func(t *rapid.T) {
+				cached.one("script", fmt.Sprintf(`{"calls":[{"tool":"file_read","args":{"path":"a.txt"}},{"tool":"file_write","args":{"path":%q,"content":%q}},{"tool":"file_list"}]}`,
+					names.Draw(t, "file"), words.Draw(t, "word")))
+			},
+			"plan": func(t *rapid.T) {
+				cached.state.Plan = rapid.Bool().Draw(t, "plan mode")
+				plain.state.Plan = cached.state.Plan
 			},
 			"delete": func(t *rapid.T) { cached.one("file_delete", fmt.Sprintf(`{"path":%q}`, names.Draw(t, "file"))) },
 			"outside": func(t *rapid.T) {
@@ -197,6 +229,11 @@ func TestCachedFilesSayWhatFilesSay(t *testing.T) {
 					{"file_search", `{"query":"s"}`},
 					{"file_search", `{"query":"e","path":"d"}`},
 					{"file_search", `{"query":"o","path":"link"}`},
+					{"file_search", `{"query":"e","glob":"d/**"}`},
+					{"file_read", `{"path":"a.txt","from":1,"to":1}`},
+					{"file_list", `{"path":"folder"}`},
+					{"file_search", `{"query":"o","path":"folder"}`},
+					{"script", `{"calls":[{"tool":"file_read","args":{"path":"a.txt"}},{"tool":"file_list"},{"tool":"file_search","args":{"query":"e"}}]}`},
 				}).Draw(t, "call")
 				got, want := cached.one(c[0], c[1]), plain.one(c[0], c[1])
 				if got.Status != want.Status || text(got) != text(want) || string(got.Details) != string(want.Details) {

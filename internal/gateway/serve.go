@@ -153,7 +153,7 @@ func (s *service) handler(token string) (http.Handler, error) {
 	if s.Config.Telemetry.Metrics {
 		m = telemetry.New(telemetry.Options{
 			Version: s.Gateway.opts.Version, Started: s.started,
-			Pool: s.pool.Stats, Providers: s.models.set.State, Runs: s.Runner.Count, Budgets: s.budget.Known, Answers: s.models.set.CacheCount,
+			Pool: s.pool.Stats, Providers: s.models.set.State, Runs: s.Runner.Count, Budgets: s.budget.Known, Answers: s.models.set.CacheCount, Results: s.results.Stats,
 		})
 		o.Metrics = func(ctx context.Context, w http.ResponseWriter, spending bool) {
 			if spending {

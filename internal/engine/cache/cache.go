@@ -295,6 +295,7 @@ func (c *Cache) spoil(writes []tool.Touch) {
 	for _, k := range c.lru.Keys() {
 		if e, ok := c.lru.Peek(k); ok && tool.Conflict(e.touches, writes) {
 			c.lru.Remove(k)
+			c.stats.Spoiled++
 		}
 	}
 	for r := range c.reads {
@@ -310,6 +311,7 @@ func written(touches []tool.Touch) []tool.Touch {
 // Stats counts what a cache did.
 type Stats struct {
 	Hits, Misses uint64
+	Spoiled      uint64 // results dropped because a call wrote what they were read from
 	Entries      int
 	Bytes        int64
 }

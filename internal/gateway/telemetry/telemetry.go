@@ -25,6 +25,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/budget"
+	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/provider"
@@ -40,6 +41,7 @@ type Options struct {
 	Providers func() []provider.State
 	Runs      func() (going, waiting int)
 	Answers   func() (hits, misses uint64) // of the cache of answers
+	Results   func() cache.Stats           // of the cache of tools' results
 	// Budgets tell how it stands with the limits of the day.
 	Budgets func() []budget.Standing
 	Now     func() time.Time // time.Now when nil
@@ -273,6 +275,17 @@ func (m *Metrics) asked(b *bytes.Buffer, spending bool) {
 		looked.add(float64(hits), "hit")
 		looked.add(float64(misses), "miss")
 		looked.write(b)
+	}
+	if m.opts.Results != nil {
+		s := m.opts.Results()
+		looked := newVector(counter, "goclaw_tool_cache_total", "Calls whose result was looked for among those of equal calls, by whether it was there and still true.", "result")
+		looked.add(float64(s.Hits), "hit")
+		looked.add(float64(s.Misses), "miss")
+		looked.write(b)
+		spoiled := newVector(counter, "goclaw_tool_cache_invalidated_total", "Results that were dropped because a call wrote what they were read from.")
+		spoiled.add(float64(s.Spoiled))
+		spoiled.write(b)
+		one("goclaw_tool_cache_bytes", "What the results of tools take that are kept, about.", float64(s.Bytes))
 	}
 	if m.opts.Budgets != nil && spending {
 		limit := newVector(gauge, "goclaw_budget_limit", "Limits of the day by where they are configured, in their unit; agent is empty for all together.", "budget", "agent", "unit")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/budget"
+	"github.com/goclaw/goclaw/internal/engine/cache"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/provider"
@@ -67,6 +68,7 @@ func busy(t *testing.T) *Metrics {
 		Pool:    func() pool.Stats { return pool.Stats{Busy: 3, Queued: 2, Blocked: 1, Abandoned: 1} },
 		Runs:    func() (int, int) { return 4, 5 },
 		Answers: func() (uint64, uint64) { return 2, 1 },
+		Results: func() cache.Stats { return cache.Stats{Hits: 5, Misses: 3, Spoiled: 1, Bytes: 2048} },
 		Providers: func() []provider.State {
 			return []provider.State{
 				{Target: llm.Target{Provider: "calm", Model: "m"}},
