@@ -81,7 +81,7 @@ type Channel struct {
 	Token   string                  `yaml:"token" doc:"token of the bot, ${VARIABLE} or secret:NAME" is:"secret"`
 	BaseURL string                  `yaml:"base_url" doc:"address of the API; the channel's own when empty" format:"url"`
 	Access  string                  `yaml:"access" doc:"who is answered" enum:"paired|allowlist|open"`
-	Groups  map[string]ChannelGroup `yaml:"groups" doc:"settings of groups, by id; * is every other"`
+	Groups  map[string]ChannelGroup `yaml:"groups" doc:"settings of groups, by id; * is every group, also one with an entry"`
 }
 
 func (c *Channel) setDefaults() { c.Access = "paired" }

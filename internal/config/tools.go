@@ -21,7 +21,7 @@ type Rule struct {
 type Policy struct {
 	Rule
 	ByProvider map[string]Rule `yaml:"by_provider" doc:"more rules while the request goes to this provider or provider/model"`
-	BySender   map[string]Rule `yaml:"by_sender" doc:"more rules for a person, as channel:id; * is everybody else"`
+	BySender   map[string]Rule `yaml:"by_sender" doc:"more rules for a person, as id or channel:id; * is everybody, also who has an entry"`
 }
 
 // Lists is a rule without a profile, for runs of one kind.

@@ -3,6 +3,8 @@ package gateway
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent/session"
@@ -85,10 +87,14 @@ func policies(c *config.Config, a config.Agent) surface.Policies {
 			p.Groups[name][group] = policy(g.Tools)
 		}
 	}
+	p.Providers = slices.Sorted(maps.Keys(c.AI.Providers))
 	own := "agents.list[" + a.ID + "]."
 	p.Skills = surface.Skills{Where: c.Where(own + "skills.allow")}
 	for i, name := range a.Skills.Allow {
 		p.Skills.Allow = append(p.Skills.Allow, source.Text{Value: name, Pos: c.Where(fmt.Sprintf("%sskills.allow[%d]", own, i))})
+	}
+	for i, name := range a.Tools.Core {
+		p.Core = append(p.Core, source.Text{Value: name, Pos: c.Where(fmt.Sprintf("%stools.core[%d]", own, i))})
 	}
 	p.Writable.Where = c.Where("datasources")
 	for _, d := range c.Datasources {

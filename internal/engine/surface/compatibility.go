@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func delegating(f *Facts) *tool.Removal {
 			Rule:   "allow_agents",
 			Reason: "the agent may start no others: its subagents.allow_agents is empty",
 			Where:  f.agent.Delegates.Where,
-			Fix:    "name the agents that it may start in subagents.allow_agents",
+			Fix:    "name the agents that it may start in " + cmp.Or(f.agent.Delegates.Where.Key, "subagents.allow_agents"),
 		}
 	case f.agent.MaxDepth > 0 && f.Depth >= f.agent.MaxDepth:
 		return &tool.Removal{

@@ -39,6 +39,9 @@ func (d *Decider) Diagnose(cat *tool.Catalog) []Diagnosis {
 	p := d.policies
 	d.mu.Unlock()
 	c := checker{cat: cat}
+	for _, of := range []map[string]Policy{p.Global.ByProvider, p.Agent.ByProvider} {
+		c.providers(of, p.Providers)
+	}
 	for _, r := range p.order() {
 		if r.kind == profiles {
 			c.profile(r.policy.Profile)
@@ -50,6 +53,7 @@ func (d *Decider) Diagnose(cat *tool.Catalog) []Diagnosis {
 		c.also(r.policy)
 	}
 	c.skills(p.Skills)
+	c.list(p.Core)
 	return c.found
 }
 
@@ -98,9 +102,7 @@ func (c *checker) list(entries []source.Text) {
 		case tool.ByPattern:
 			c.add(entry, nil, "the pattern %q matches no tool", entry.Value)
 		case tool.ByGroup:
-			if !slices.Contains(tool.Groups, s.Text) {
-				c.add(entry, prefixed("group:", nearest.Names(s.Text, tool.Groups, maxNearest)), "there is no group %q", entry.Value)
-			}
+			c.group(entry, s.Text)
 		case tool.ByPlugin:
 			c.add(entry, c.owners("plugin:", s.Text), "no plugin of that name has a tool")
 		case tool.ByServer:
@@ -123,22 +125,68 @@ func (c *checker) name(entry source.Text, name string) {
 	c.add(entry, nearest.Names(name, tool.Names(c.cat.Entries), maxNearest), "there is no tool %q", name)
 }
 
-// also tells of entries of an also_allow list that have nothing to add to.
-func (c *checker) also(p Policy) {
-	if len(p.Allow) > 0 || p.Profile.Value != "" && p.Profile.Value != "full" {
+func (c *checker) group(entry source.Text, name string) {
+	if slices.Contains(tool.Groups, name) {
 		return
 	}
-	for _, entry := range p.AlsoAllow {
-		s := tool.ParseSelector(entry.Value)
-		some, optional := false, false
-		for _, e := range c.cat.Entries {
-			if s.Selects(&e.Def, e.Owner) {
-				some = true
-				optional = optional || e.Def.Optional && s.Names()
+	near := nearest.Names(name, tool.Groups, maxNearest)
+	if len(near) == 0 {
+		near = slices.Clone(tool.Groups)
+	}
+	c.add(entry, prefixed("group:", near), "there is no group %q", entry.Value)
+}
+
+// providers tells of policies for providers that don't exist: they never hold.
+func (c *checker) providers(of map[string]Policy, known []string) {
+	if len(known) == 0 {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		name, _, _ := strings.Cut(key, "/")
+		if slices.Contains(known, name) {
+			continue
+		}
+		p := of[key]
+		first := p.Profile
+		for _, list := range [][]source.Text{p.Allow, p.AlsoAllow, p.Deny} {
+			if len(list) > 0 {
+				first = list[0]
 			}
 		}
-		if some && !optional {
-			c.add(entry, nil, "it adds nothing: beside it stands no profile and no allow list, and it names no optional tool")
+		if first.Pos.Key == "" && first.Value == "" {
+			continue // it says nothing
+		}
+		near := nearest.Names(name, known, maxNearest)
+		if len(near) == 0 {
+			near = slices.Clone(known)
+		}
+		c.add(source.Text{Value: key, Pos: first.Pos}, near, "there is no provider %q, so this never holds", name)
+	}
+}
+
+// also tells of entries of an also_allow list that have nothing to add to.
+func (c *checker) also(p Policy) {
+	allow := parseAll(p.Allow)
+	for _, entry := range p.AlsoAllow {
+		s := tool.ParseSelector(entry.Value)
+		adds := p.Profile.Value != "" && p.Profile.Value != "full"
+		some, kept := false, ""
+		for _, e := range c.cat.Entries {
+			switch {
+			case !s.Selects(&e.Def, e.Owner):
+				continue
+			case len(allow) > 0 && first(allow, e) < 0:
+				kept = e.Def.Name
+			case e.Def.Optional && s.Names():
+				adds = true
+			}
+			some = true
+		}
+		switch {
+		case kept != "":
+			c.add(entry, nil, "it adds to the profile only: the allow list beside it doesn't let %s pass, add it there", kept)
+		case some && !adds:
+			c.add(entry, nil, "it adds nothing: beside it stands no profile, and it names no optional tool")
 		}
 	}
 }

@@ -13,8 +13,9 @@ import (
 // Policy is one set of lists as a person wrote them. An entry is the name of a
 // tool, a pattern with * and ?, a group (group:fs), or the tools of one owner
 // (plugin:id, mcp:server). An absent or empty Allow restricts nothing; a Deny
-// always stands. AlsoAllow adds to what Profile and Allow of the same policy
-// let pass, names optional tools, and restricts nothing.
+// always stands. AlsoAllow adds to what Profile of the same policy lets pass,
+// names optional tools, and restricts nothing; it doesn't add to Allow, which
+// is the list to add to.
 type Policy struct {
 	Profile   source.Text
 	Allow     []source.Text
@@ -26,7 +27,7 @@ type Policy struct {
 type Block struct {
 	Policy
 	ByProvider map[string]Policy // by provider or provider/model; both apply
-	BySender   map[string]Policy // by caller or channel:caller; * is for those without an entry
+	BySender   map[string]Policy // by caller, channel:caller or *, which is everybody; all that fit apply
 	Sandbox    Policy            // for runs that are confined to a sandbox
 	Subagents  Policy            // for runs that another run started
 }
@@ -35,11 +36,19 @@ type Block struct {
 // none can bring back what another one took.
 type Policies struct {
 	Global, Agent Block
-	// Groups are policies of chat groups, by channel and then by group; * is
-	// for groups without an entry.
+	// Groups are policies of chat groups, by channel and then by group; those of
+	// the group * hold in every group, beside its own.
 	Groups map[string]map[string]Policy
 
 	Skills Skills
+
+	// Core are the entries of tools.core, which pins and takes nothing away. They
+	// are here to be checked like those of the lists.
+	Core []source.Text
+
+	// Providers are the names that a key of ByProvider can begin with; empty
+	// leaves the keys unchecked.
+	Providers []string
 
 	// What the agent has that some tools make no sense without.
 	Writable  Setting // a data source that may be written
@@ -107,7 +116,7 @@ func (p *Policies) order() []*rule {
 	for _, channel := range slices.Sorted(maps.Keys(p.Groups)) {
 		of := p.Groups[channel]
 		for _, group := range slices.Sorted(maps.Keys(of)) {
-			when := inGroup(channel, group, of)
+			when := inGroup(channel, group)
 			add("channel group", profiles, false, of[group], when)
 			add("channel group", lists, false, of[group], when)
 		}
@@ -117,7 +126,7 @@ func (p *Policies) order() []*rule {
 		of    map[string]Policy
 	}{{false, global.BySender}, {true, agent.BySender}} {
 		for _, sender := range slices.Sorted(maps.Keys(block.of)) {
-			when := fromSender(sender, block.of)
+			when := fromSender(sender)
 			add("sender", profiles, block.agent, block.of[sender], when)
 			add("sender", lists, block.agent, block.of[sender], when)
 		}
@@ -145,33 +154,24 @@ func toProvider(key string) func(tool.Scope, llm.Target) bool {
 	}
 }
 
-func inGroup(channel, group string, all map[string]Policy) func(tool.Scope, llm.Target) bool {
+// everyone is the key under which a policy holds for all groups or senders.
+// It is no fallback: an entry of one's own would bring back what it took.
+const everyone = "*"
+
+func inGroup(channel, group string) func(tool.Scope, llm.Target) bool {
 	return func(s tool.Scope, _ llm.Target) bool {
 		d := s.Delivery()
-		if d.Channel != channel || d.Group == "" {
-			return false
-		}
-		if group != "*" {
-			return d.Group == group
-		}
-		_, own := all[d.Group]
-		return !own
+		return d.Channel == channel && d.Group != "" && (group == everyone || group == d.Group)
 	}
 }
 
-func fromSender(sender string, all map[string]Policy) func(tool.Scope, llm.Target) bool {
+func fromSender(sender string) func(tool.Scope, llm.Target) bool {
 	return func(s tool.Scope, _ llm.Target) bool {
 		c := s.Caller()
 		if c.ID == "" || c.Role == auth.System {
 			return false // it acts for no one in particular
 		}
-		on := s.Delivery().Channel + ":" + c.ID
-		if sender != "*" {
-			return sender == c.ID || sender == on
-		}
-		_, own := all[c.ID]
-		_, ownOn := all[on]
-		return !own && !ownOn
+		return sender == everyone || sender == c.ID || sender == s.Delivery().Channel+":"+c.ID
 	}
 }
 

@@ -42,7 +42,7 @@ func (r *rule) compile(cat *tool.Catalog) {
 		if r.kind == profiles {
 			out = r.byProfile(e, also)
 		} else {
-			out = r.byLists(e, allow, also, deny)
+			out = r.byLists(e, allow, deny)
 		}
 		if out != nil {
 			r.removed[e] = out
@@ -64,7 +64,7 @@ func (r *rule) byProfile(e *tool.Entry, also []tool.Selector) *tool.Removal {
 	}
 }
 
-func (r *rule) byLists(e *tool.Entry, allow, also, deny []tool.Selector) *tool.Removal {
+func (r *rule) byLists(e *tool.Entry, allow, deny []tool.Selector) *tool.Removal {
 	if i := first(deny, e); i >= 0 {
 		entry := r.policy.Deny[i]
 		key := r.key(entry.Pos, "deny")
@@ -79,7 +79,7 @@ func (r *rule) byLists(e *tool.Entry, allow, also, deny []tool.Selector) *tool.R
 			Fix:    fix,
 		}
 	}
-	if len(allow) == 0 || first(allow, e) >= 0 || first(also, e) >= 0 {
+	if len(allow) == 0 || first(allow, e) >= 0 {
 		return nil
 	}
 	pos := r.policy.Allow[0].Pos

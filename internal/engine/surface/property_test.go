@@ -41,29 +41,6 @@ func drawPolicy(t *rapid.T, label string) surface.Policy {
 	}
 }
 
-// places are the policies of one configuration, all of which apply to the runs
-// that drawScope makes.
-type places [9]surface.Policy
-
-func drawPlaces(t *rapid.T) (p places) {
-	for i := range p {
-		if rapid.Bool().Draw(t, "used") {
-			p[i] = drawPolicy(t, fmt.Sprint("place", i))
-		}
-	}
-	return p
-}
-
-func (p places) policies() surface.Policies {
-	return surface.Policies{
-		Global: surface.Block{
-			Policy: p[0], ByProvider: map[string]surface.Policy{"openai": p[1], "openai/gpt-x": p[2]}, Subagents: p[3], Sandbox: p[7],
-		},
-		Agent:  surface.Block{Policy: p[4], BySender: map[string]surface.Policy{"42": p[5]}, Sandbox: p[8]},
-		Groups: map[string]map[string]surface.Policy{"slack": {"7": p[6]}},
-	}
-}
-
 func drawCatalog(t *rapid.T) *tool.Catalog {
 	r := tool.NewRegistry()
 	owners := []tool.Owner{family, {Kind: tool.PluginOwner, ID: "p"}, {Kind: tool.MCPOwner, ID: "m"}}
@@ -88,13 +65,13 @@ func drawCatalog(t *rapid.T) *tool.Catalog {
 func drawFacts(t *rapid.T) tool.Facts {
 	return tool.Facts{
 		Origin:   rapid.SampledFrom([]tool.Origin{tool.FromSubagent, tool.FromChat}).Draw(t, "origin"),
-		Caller:   auth.Principal{ID: "42", Role: rapid.SampledFrom([]auth.Role{auth.Admin, auth.User}).Draw(t, "role")},
-		Delivery: tool.Delivery{Channel: "slack", Group: "7"},
+		Caller:   auth.Principal{ID: rapid.SampledFrom([]string{"42", "42", "42", ""}).Draw(t, "caller"), Role: rapid.SampledFrom([]auth.Role{auth.Admin, auth.User}).Draw(t, "role")},
+		Delivery: tool.Delivery{Channel: "slack", Group: rapid.SampledFrom([]string{"7", "7", ""}).Draw(t, "group")},
 		Cap:      drawRuntimeList(t, "cap"),
 		Declared: drawRuntimeList(t, "declared"),
 		Allow:    drawEntries(t, "allow"),
 		Skills:   drawRuntimeList(t, "skills"),
-		Sandbox:  true,
+		Sandbox:  rapid.IntRange(0, 3).Draw(t, "sandbox") > 0,
 		Flush:    rapid.IntRange(0, 5).Draw(t, "flush") == 0,
 		Depth:    rapid.IntRange(0, 1).Draw(t, "depth"),
 		Narrowed: tool.Narrowed{Allow: drawRuntimeList(t, "hook"), By: "h", Failed: rapid.SampledFrom([]string{"", "", "", "f"}).Draw(t, "failed")},
@@ -135,7 +112,7 @@ func TestListsNeverWiden(t *testing.T) {
 			p[at].Deny = append(slices.Clone(p[at].Deny), added...)
 		case how == "allow" && len(p[at].Allow) == 0:
 			p[at].Allow = added
-		case how == "also_allow" && len(p[at].Allow) == 0 && p[at].Profile.Value == "":
+		case how == "also_allow" && p[at].Profile.Value == "":
 			p[at].AlsoAllow = append(slices.Clone(p[at].AlsoAllow), added...)
 		case how == "runtime" && !f.Allow.Limited():
 			f.Allow = drawEntries(t, "more")

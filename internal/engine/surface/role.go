@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/goclaw/goclaw/internal/auth"
@@ -32,14 +33,14 @@ func role(f *Facts, e *tool.Entry) *tool.Removal {
 			Rule:   "allow_write",
 			Reason: fmt.Sprintf("%s needs a data source that may be written, and none has allow_write: true", name),
 			Where:  f.agent.Writable.Where,
-			Fix:    "set allow_write: true for a data source",
+			Fix:    "set allow_write: true for one of datasources",
 		}
 	case e.Def.Finder && f.agent.Whole.On:
 		return &tool.Removal{
 			Rule:   "selection",
 			Reason: fmt.Sprintf("%s has nothing to find: every permitted tool is shown", name),
 			Where:  f.agent.Whole.Where,
-			Fix:    "set tools.rag.enabled: true",
+			Fix:    "set " + cmp.Or(f.agent.Whole.Where.Key, "tools.rag.enabled") + ": true",
 		}
 	case e.Def.Finder && (f.Declared.Limited() || f.Origin == tool.FromSOP):
 		return &tool.Removal{

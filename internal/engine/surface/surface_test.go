@@ -251,9 +251,11 @@ func TestLayers(t *testing.T) {
 			name: "by sender", target: model, facts: tool.Facts{Caller: user, Delivery: tool.Delivery{Channel: "telegram"}},
 			p: surface.Policies{Global: surface.Block{BySender: map[string]surface.Policy{
 				"telegram:42": {Deny: list("tools.by_sender.telegram:42.deny", "group:fs", "hand_over")},
-				"*":           {Deny: list("x", "*")},
+				"42":          {Deny: list("tools.by_sender.42.deny", "chart")},
+				"slack:42":    {Deny: list("x", "*")},
+				"*":           {Deny: list("tools.by_sender.*.deny", "shell")},
 			}}},
-			want: without("db_write", "file_read", "file_write"), removed: "file_read: policy/sender",
+			want: without("db_write", "file_read", "file_write", "chart", "shell"), removed: "shell: policy/sender: denied by tools.by_sender.*.deny",
 		},
 		{
 			name: "a sender without an entry", target: model, facts: tool.Facts{Caller: user},
@@ -270,10 +272,10 @@ func TestLayers(t *testing.T) {
 		{
 			name: "by chat group", target: model, facts: tool.Facts{Caller: admin, Delivery: tool.Delivery{Channel: "slack", Group: "-100"}, Cap: tool.Only("shell", "calc")},
 			p: surface.Policies{Groups: map[string]map[string]surface.Policy{
-				"slack":    {"-100": {Deny: list("channels.slack.groups.-100.tools.deny", "shell")}, "*": {Deny: list("x", "*")}},
+				"slack":    {"-100": {Deny: list("channels.slack.groups.-100.tools.deny", "shell")}, "*": {Deny: list("y", "calc")}},
 				"telegram": {"-100": {Deny: list("x", "*")}},
 			}},
-			want: []string{"calc"}, removed: "shell: policy/channel group",
+			want: []string{}, removed: "shell: policy/channel group",
 		},
 		{
 			name: "by another chat group", target: model, facts: tool.Facts{Caller: admin, Delivery: tool.Delivery{Channel: "slack", Group: "7"}, Cap: tool.Only("shell", "calc")},
@@ -448,30 +450,37 @@ func TestDiagnose(t *testing.T) {
 	r.Note(tool.Note{Tool: "github_issue", State: "discovered", Reason: "the manifest names it, but the plugin never registered it"})
 	d := surface.New(surface.Policies{
 		Global: surface.Block{Policy: surface.Policy{
-			Allow: list("tools.allow", "*", "read_file", "group:fs", "group:data", "group:file", "group:webs", "github_issue"),
+			Allow: list("tools.allow", "*", "read_file", "group:fs", "group:data", "group:tables", "group:webs", "github_issue"),
 			Deny:  list("tools.deny", "plugin:githob", "mcp:docs", "zzz_*", "", "shell"),
 		}},
 		Agent: surface.Block{Policy: surface.Policy{
 			Profile: text("codng", source.Pos{Key: "agents.list[a].tools.profile", File: "config.yaml", Line: 9}),
 		}, BySender: map[string]surface.Policy{"42": {
 			AlsoAllow: list("agents.list[a].tools.by_sender.42.also_allow", "shell", "github_merge"),
-		}}},
+		}}, ByProvider: map[string]surface.Policy{
+			"opnai/gpt-x": {Deny: list("agents.list[a].tools.by_provider.opnai/gpt-x.deny", "shell")},
+			"openai":      {Allow: list("agents.list[a].tools.by_provider.openai.allow", "shell"), AlsoAllow: list("agents.list[a].tools.by_provider.openai.also_allow", "file_read")},
+			"cloud":       {},
+		}},
+		Providers: []string{"ollama", "openai"},
 	}, nil)
 	var got []string
 	for _, g := range d.Diagnose(r.Catalog()) {
 		got = append(got, g.String())
 	}
 	want := []string{
+		`agents.list[a].tools.by_provider.opnai/gpt-x.deny[0] (config.yaml:41): there is no provider "opnai", so this never holds; nearest: openai`,
 		`agents.list[a].tools.profile (config.yaml:9): there is no profile "codng", so only core and internal tools pass; nearest: coding`,
 		`tools.allow[1] (config.yaml:42): there is no tool "read_file"; nearest: file_read`,
-		`tools.allow[4] (config.yaml:45): there is no group "group:file"`,
+		`tools.allow[4] (config.yaml:45): there is no group "group:tables"; nearest: group:fs, group:shell, group:git, group:web, group:data, group:dev, group:media, group:memory, group:sessions, group:automation, group:messaging, group:code, group:plugins, group:mcp`,
 		`tools.allow[5] (config.yaml:46): there is no group "group:webs"; nearest: group:web`,
 		`tools.allow[6] (config.yaml:47): the tool github_issue never came to be: the manifest names it, but the plugin never registered it`,
 		`tools.deny[0] (config.yaml:41): no plugin of that name has a tool; nearest: plugin:github`,
 		`tools.deny[1] (config.yaml:42): no MCP server of that name has a tool`,
 		`tools.deny[2] (config.yaml:43): the pattern "zzz_*" matches no tool`,
 		`tools.deny[3] (config.yaml:44): an empty entry selects nothing`,
-		`agents.list[a].tools.by_sender.42.also_allow[0] (config.yaml:41): it adds nothing: beside it stands no profile and no allow list, and it names no optional tool`,
+		`agents.list[a].tools.by_provider.openai.also_allow[0] (config.yaml:41): it adds to the profile only: the allow list beside it doesn't let file_read pass, add it there`,
+		`agents.list[a].tools.by_sender.42.also_allow[0] (config.yaml:41): it adds nothing: beside it stands no profile, and it names no optional tool`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
