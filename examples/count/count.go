@@ -38,7 +38,7 @@ func wordCount() plugin.Tool {
 	return plugin.NewTool(plugin.Definition{
 		Name: "word_count",
 		Description: "Counts the words and lines of a text file. Use it when somebody asks how long a text is or how often a word occurs. " +
-			`Not for what the text says: file_read shows that. Example: {"path": "notes.md", "word": "invoice"}`,
+			`Not for what the text says. Example: {"path": "notes.md", "word": "invoice"}`,
 		Traits: plugin.Traits{Category: "fs", ReadOnly: true, Tags: []string{"length", "statistics"}},
 	}, count)
 }

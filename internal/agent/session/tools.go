@@ -76,7 +76,7 @@ func listed(ctx context.Context, store Store, s tool.Scope, in listIn) (listOut,
 }
 
 type historyIn struct {
-	Session string `json:"session" jsonschema:"id from sessions_list"`
+	Session string `json:"session" jsonschema:"id of the conversation"`
 	Agent   string `json:"agent,omitempty" jsonschema:"default: this agent"`
 	Turns   int    `json:"turns,omitempty" jsonschema:"last turns; default 5" min:"1" max:"50"`
 }
@@ -85,7 +85,7 @@ func history(ctx context.Context, store Store, scope tool.Scope, in historyIn) (
 	key := Key{Agent: cmp.Or(in.Agent, scope.Agent()), ID: in.Session}
 	s, err := store.Session(ctx, key)
 	if errors.Is(err, ErrNotFound) {
-		return "", fmt.Errorf("agent %s has no session %q: take its id from sessions_list", key.Agent, key.ID)
+		return "", fmt.Errorf("agent %s has no session %q: take its id of the conversation", key.Agent, key.ID)
 	}
 	if err != nil {
 		return "", err
