@@ -55,8 +55,8 @@ func (a *app) request(cmd *cobra.Command, s *scopeFlags) (run.Request, error) {
 	if !slices.Contains(tool.Origins, req.Origin) {
 		return req, usage("--origin is one of %s, not %q", join(tool.Origins), s.origin)
 	}
-	if unattended(req.Origin) && a.user == "" && a.role == "admin" {
-		req.Caller = gateway.System
+	if a.user == "" {
+		req.Caller = run.ActsFor(req.Origin, req.Caller)
 	}
 	if cmd.Flags().Changed("declare") {
 		req.Declared = tool.Only(s.declare...)
@@ -72,11 +72,6 @@ func (a *app) request(cmd *cobra.Command, s *scopeFlags) (run.Request, error) {
 	}
 	req.Deny, req.Client, req.Sandbox, req.Flush, req.Depth, req.Delivery = s.deny, s.client, s.sandbox, s.flush, s.depth, s.delivery
 	return req, nil
-}
-
-// unattended origins act for no one in particular unless somebody is named.
-func unattended(o tool.Origin) bool {
-	return o == tool.FromCron || o == tool.FromSOP || o == tool.FromWebhook
 }
 
 func (a *app) runCommand() *cobra.Command {

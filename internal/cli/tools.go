@@ -64,7 +64,10 @@ func (v shownSurface) write(w io.Writer, all bool) error {
 		if _, err := fmt.Fprintln(w, "no tool is offered"); err != nil {
 			return err
 		}
-		return v.writeRemoved(w, all)
+		if err := v.writeRemoved(w, all); err != nil {
+			return err
+		}
+		return writeDoubts(w, v.Doubts)
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "TOOL\tOWNER\tGROUP\tKIND\tWHAT FOR")
@@ -89,7 +92,20 @@ func (v shownSurface) write(w io.Writer, all bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return v.writeRemoved(w, all)
+	if err := v.writeRemoved(w, all); err != nil {
+		return err
+	}
+	return writeDoubts(w, v.Doubts)
+}
+
+// writeDoubts tells what of the command's flags means nothing.
+func writeDoubts(w io.Writer, doubts []string) error {
+	for _, d := range doubts {
+		if _, err := fmt.Fprintln(w, "notice: "+printable(d)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeRemoved tells what is not permitted and why, or how to find that out.

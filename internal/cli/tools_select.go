@@ -64,6 +64,8 @@ func writePicks(w io.Writer, sf api.Surface) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d permitted tools are shown\n", len(sf.Offered), len(sf.Offered)+len(sf.Others))
-	return err
+	if _, err := fmt.Fprintf(w, "\n%d of %d permitted tools are shown\n", len(sf.Offered), len(sf.Offered)+len(sf.Others)); err != nil {
+		return err
+	}
+	return writeDoubts(w, sf.Doubts)
 }

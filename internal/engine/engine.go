@@ -113,7 +113,11 @@ func (e *Engine) Diagnose() []surface.Diagnosis { return e.decider.Diagnose(e.re
 func (e *Engine) Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (tool.Surface, error) {
 	sf, lists := e.surface(ctx, s, t, st, ask)
 	if len(sf.Offered) == 0 && len(lists) > 0 && !slices.ContainsFunc(sf.Permitted, shown) {
-		return sf, &NoToolsError{Lists: lists, Removed: sf.Removed}
+		none := &NoToolsError{Lists: lists, Removed: sf.Removed}
+		if !s.Caller().Privileged() { // whom nobody tells what is denied
+			none.Removed = surface.Withheld(sf.Removed)
+		}
+		return sf, none
 	}
 	return sf, nil
 }
@@ -123,15 +127,25 @@ func shown(e *tool.Entry) bool { return selection.Hidden(e) == "" }
 
 // surface decides and picks, and tells which explicit lists were in force.
 func (e *Engine) surface(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (sf tool.Surface, lists []string) {
+	sf, lists, _ = e.chosen(ctx, s, t, st, ask)
+	return sf, lists
+}
+
+// missed says why a permitted tool is left out of a surface.
+type missed func(e *tool.Entry) selection.Missed
+
+// chosen is surface that can say why it leaves out a permitted tool.
+func (e *Engine) chosen(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (sf tool.Surface, lists []string, why missed) {
 	cat := e.registry.Catalog()
 	dec := e.decider.Decide(cat, s, t)
-	c := e.selector.Select(ctx, selection.Request{Catalog: cat, Permitted: dec.Permitted, Scope: s, State: st, Ask: ask})
+	r := selection.Request{Catalog: cat, Permitted: dec.Permitted, Scope: s, State: st, Ask: ask}
+	c := e.selector.Select(ctx, r)
 	sf = tool.Surface{
 		Scope: s, Target: t, State: c.State, Picks: c.Picks, Notices: c.Notices,
 		Offered: c.Offered, Permitted: dec.Permitted, Removed: dec.Removed,
 	}
 	withPresets(ctx, e.presets, &sf, ask, c.Apart)
-	return sf, dec.Lists
+	return sf, dec.Lists, e.selector.Missing(r, c)
 }
 
 // Execute runs calls against what sf offers. It returns one outcome per call,

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/lib/nearest"
 	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -27,6 +26,8 @@ const (
 type StateLine struct {
 	State   string     `json:"state"` // installed, discovered, registered, exposed, called, executed
 	Verdict Verdict    `json:"verdict"`
+	Layer   string     `json:"layer,omitempty"` // that removed it, and its rule; of exposed
+	Rule    string     `json:"rule,omitempty"`
 	Detail  string     `json:"detail,omitempty"`
 	Where   source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
 }
@@ -38,6 +39,8 @@ type Explanation struct {
 	States  []StateLine `json:"states"` // six, in order
 	Fix     string      `json:"fix,omitempty"`
 	Nearest []string    `json:"nearest,omitempty"` // for a name that nothing has
+	// Doubts tell what is odd about what was asked, a line each.
+	Doubts []string `json:"doubts,omitempty"`
 	// Changes tells what was changed of its schema for the provider, a line each.
 	Changes []string `json:"changes,omitempty"`
 	// Remarks tell what would become of a call now, and what the model is told
@@ -105,8 +108,8 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	}
 	x.Tool = entry.Def.Name
 	x.present(entry, cat.Notes)
-	sf, _ := e.surface(ctx, s, t, st, ask)
-	shown := x.exposure(entry, &sf)
+	sf, _, why := e.chosen(ctx, s, t, st, ask)
+	shown := x.exposure(entry, &sf, why)
 	last, ok, err := e.LastCall(ctx, s, x.Tool)
 	if err != nil {
 		return x.Explanation, fmt.Errorf("explain %s: %w", x.Tool, err)
@@ -136,7 +139,12 @@ func (e *Engine) LastCall(ctx context.Context, s tool.Scope, name string) (o too
 type explainer struct{ Explanation }
 
 func newExplainer(name string, s tool.Scope) *explainer {
-	x := &explainer{Explanation{Tool: name, Agent: s.Agent()}}
+	return &explainer{begun(name, s.Agent())}
+}
+
+// begun is the explanation of a tool of which nothing is known yet.
+func begun(name, agent string) Explanation {
+	x := Explanation{Tool: name, Agent: agent}
 	for _, n := range stateNames {
 		x.States = append(x.States, StateLine{State: n, Verdict: Unknown})
 	}
@@ -172,8 +180,27 @@ func (x *explainer) missing(cat *tool.Catalog, name string) {
 		x.no(registered, n.Reason, source.Pos{}, n.Fix)
 		return
 	}
-	x.no(installed, "nothing that is compiled in, installed or connected has a tool of that name", source.Pos{}, "")
-	x.Nearest = nearest.Names(unprefixed(name), tool.Names(cat.Entries), maxNearest)
+	x.strange(tool.Names(cat.Entries))
+}
+
+// Strange explains a name that nothing has, to somebody who knows of the tools
+// of those names.
+func Strange(name, agent string, known []string) Explanation {
+	x := &explainer{begun(name, agent)}
+	x.strange(known)
+	return x.Explanation
+}
+
+// Strange reports whether x explains a name that nothing has.
+func (x *Explanation) Strange() bool {
+	return len(x.States) > 0 && x.States[installed].Detail == strange
+}
+
+const strange = "nothing that is compiled in, installed or connected has a tool of that name"
+
+func (x *explainer) strange(known []string) {
+	x.no(installed, strange, source.Pos{}, "")
+	x.Nearest = nearest.Names(unprefixed(x.Tool), known, maxNearest)
 	if len(x.Nearest) > 0 {
 		x.Fix = "use " + x.Nearest[0] + ", or install what brings " + x.Tool
 	} else {
@@ -213,16 +240,13 @@ func origin(o tool.Owner) string {
 }
 
 // exposure explains the fourth state from the decision itself.
-func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface) (shown bool) {
+func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface, why missed) (shown bool) {
 	for _, r := range sf.Removed {
 		if r.Tool == e.Def.Name {
 			x.no(exposed, "layer "+r.Layer+": "+r.Reason, r.Where, r.Fix)
+			x.States[exposed].Layer, x.States[exposed].Rule = r.Layer, r.Rule
 			return false
 		}
-	}
-	if why := selection.Hidden(e); why != "" {
-		x.no(exposed, "layer selection: "+why, source.Pos{}, "call it yourself")
-		return false
 	}
 	for i, o := range sf.Offered {
 		if o.Def.Name == e.Def.Name {
@@ -234,7 +258,9 @@ func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface) (shown bool) {
 			return true
 		}
 	}
-	x.no(exposed, "layer selection: left out of this request", source.Pos{}, "ask for "+e.Def.Name+" by name")
+	m := why(e)
+	x.no(exposed, "layer selection: "+m.Detail, m.Where, m.Fix)
+	x.States[exposed].Layer = "selection"
 	return false
 }
 
@@ -259,7 +285,7 @@ func (x *explainer) last(o *tool.Outcome) {
 	}
 }
 
-const leavePlan = "leave plan mode (exit_plan_mode)"
+const leavePlan = "leave plan mode: /plan off in the chat, or let the agent call exit_plan_mode when the plan is agreed to"
 
 // remedy is what a person can do about a refusal of long ago; what it allows is
 // said to the model. Whether plan mode is on and which rules hold is told of
@@ -269,6 +295,12 @@ func remedy(o *tool.Outcome) string {
 	switch {
 	case r.Guard != "":
 		return r.Allowed
+	case o.Approval != nil:
+		fix := answering(o.Approval)
+		if where := o.Approval.Where; where.Key != "" {
+			fix += fmt.Sprintf(", or change %s (%s)", where.Key, where.Place())
+		}
+		return fix
 	case r.Step == "plan", r.Step == "before" && !r.Where.IsZero():
 		return ""
 	case r.Step == "before":
@@ -279,6 +311,19 @@ func remedy(o *tool.Outcome) string {
 		return "the line exposed says whether it would be offered now"
 	}
 	return r.Allowed
+}
+
+// answering is what a person can do who was asked about a call, or was not.
+func answering(a *tool.Approval) string {
+	switch {
+	case a.Status == tool.ApprovalExpired:
+		return "have it called again, and answer in time (goclaw approvals list, or the page), or raise tools.approval_timeout"
+	case a.Status == tool.ApprovalDenied && a.By != "":
+		return "have it called again, and let " + a.By + " allow it"
+	case a.Status == tool.ApprovalDenied:
+		return "call it where a person can be asked: in goclaw chat, on the page, or with a gateway running"
+	}
+	return "have it called again, and answer while the run goes on"
 }
 
 // took is a duration as people read it.
@@ -319,6 +364,9 @@ func (x Explanation) Text() string {
 			line += " (" + r.Where.Place() + ")"
 		}
 		b.WriteString(line + "\n")
+	}
+	for _, d := range x.Doubts {
+		b.WriteString("notice: " + d + "\n")
 	}
 	if len(x.Nearest) > 0 {
 		b.WriteString("nearest: " + strings.Join(x.Nearest, ", ") + "\n")

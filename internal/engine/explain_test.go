@@ -144,7 +144,7 @@ exposed     yes  number 1 of 7, to openai/gpt-x
 called      -
 executed    NO   plan mode is on, so a call would be refused
 admission   plan mode is on in this session, so a call would be refused now
-fix: leave plan mode (exit_plan_mode)
+fix: leave plan mode: /plan off in the chat, or let the agent call exit_plan_mode when the plan is agreed to
 `},
 		{name: "mcp_docs_find", role: tool.Facts{Caller: admin, Cap: tool.Only("shell")}, want: `installed   yes  mcp docs
 discovered  yes  listed by mcp docs

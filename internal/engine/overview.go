@@ -34,7 +34,7 @@ func (k *Known) Stopped() string {
 // why the last one ended as it did [Engine.Explain] tells.
 func (e *Engine) Overview(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask, since time.Time) ([]Known, error) {
 	cat := e.registry.Catalog()
-	sf, _ := e.surface(ctx, s, t, st, ask)
+	sf, _, why := e.chosen(ctx, s, t, st, ask)
 	stats, err := e.Stats(ctx, s, "", since)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (e *Engine) Overview(ctx context.Context, s tool.Scope, t llm.Target, st to
 	for _, entry := range cat.Entries {
 		x := newExplainer(entry.Def.Name, s)
 		x.present(entry, cat.Notes)
-		x.exposure(entry, &sf)
+		x.exposure(entry, &sf, why)
 		k := Known{Entry: entry}
 		if c := stats[entry.Def.Name]; c != nil {
 			k.Calls = *c

@@ -286,6 +286,7 @@ type Look struct {
 	State  tool.State
 	Ask    tool.Ask
 	Added  []agent.Addition // what hooks add to the session context
+	Stored bool             // there is such a session
 }
 
 // Look resolves req without starting a run. A session that doesn't exist yet
@@ -311,9 +312,12 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 	case errors.Is(err, session.ErrNotFound):
 	case err != nil:
 		return Look{}, err
-	case s.State != nil:
-		l.State = *s.State
-		l.Ask.Idle = max(time.Since(s.Updated), 0)
+	default:
+		l.Stored = true
+		if s.State != nil {
+			l.State = *s.State
+			l.Ask.Idle = max(time.Since(s.Updated), 0)
+		}
 	}
 	t, failures, err := g.Runner.Consult(ctx, agent.Turn{Scope: scope, Message: req.Message, Model: req.Model}, true)
 	if err != nil {

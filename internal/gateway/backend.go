@@ -104,6 +104,7 @@ func (g *Gateway) Surface(ctx context.Context, req run.Request) (api.Surface, er
 	v := api.Surface{
 		Agent: look.Scope.Agent(), Session: req.Session, Origin: req.Origin, Role: req.Caller.Role, Target: sf.Target,
 		Offered: []api.Tool{}, Others: []api.Tool{}, Removed: append([]tool.Removal{}, sf.Removed...), Picks: sf.Picks, Notices: sf.Notices,
+		Doubts: g.doubts(look, req),
 	}
 	for _, e := range sf.Offered {
 		v.Offered = append(v.Offered, listed(e))

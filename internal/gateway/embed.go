@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -111,7 +112,7 @@ func (g *Gateway) enterEmbedding(ctx context.Context, agentID string, t llm.Targ
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), enterWithin)
 	defer cancel()
-	if err := g.store.Ledger.Enter(ctx, agentID, System.ID, s); err != nil {
+	if err := g.store.Ledger.Enter(ctx, agentID, run.System.ID, s); err != nil {
 		g.log.Warn("what embedding used was not entered", "agent", agentID, "model", t.String(), "err", err)
 	}
 }

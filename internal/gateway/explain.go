@@ -25,6 +25,7 @@ func (g *Gateway) Explain(ctx context.Context, req run.Request, name string) (ap
 	}
 	ask := look.Ask
 	x, err := look.Agent.Engine.Explain(ctx, look.Scope, look.Target, look.State, ask, name)
+	x.Doubts = append(g.doubts(look, req), slips(look, x.Tool)...)
 	if err != nil || !x.Exposed() {
 		return x, err
 	}

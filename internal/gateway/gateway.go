@@ -111,9 +111,6 @@ type Gateway struct {
 	agents map[string]*Agent
 }
 
-// System is the caller of work that acts for no one in particular.
-var System = auth.Principal{ID: string(auth.System), Role: auth.System}
-
 // What is kept of files that people gave and no message has taken yet.
 const (
 	unusedFor    = 24 * time.Hour

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +73,7 @@ func (g *Gateway) Tool(ctx context.Context, req run.Request, name string) (api.T
 		if slices.ContainsFunc(cat.Notes, func(n tool.Note) bool { return n.Tool == x.Tool }) {
 			return d, nil // it never came to be, and why stands in the explanation
 		}
-		return d, trouble(http.StatusNotFound, "not_found", fmt.Sprintf("nothing that is compiled in, installed or connected has a tool %q", name))
+		return d, api.NoTool(name)
 	}
 	stats, err := look.Agent.Engine.Stats(ctx, look.Scope, x.Tool, time.Now().Add(-callsOf))
 	if err != nil {

@@ -7,9 +7,10 @@ import (
 
 // selectorOf picks for the runs of an agent.
 func (g *Gateway) selectorOf(c config.Agent, m *agentModels) *selection.Selector {
-	rag := c.Tools.RAG
+	rag, own := c.Tools.RAG, "agents.list["+c.ID+"].tools."
 	return selection.New(selection.Options{
 		Enabled: rag.Enabled, TopK: rag.TopK, UsagePrior: rag.UsagePrior, Core: c.Tools.Core,
+		CoreAt: g.Config.Where(own + "core"), TopKAt: g.Config.Where(own + "rag.top_k"),
 		Prior:    selection.NewPrior(g.store.Usage, c.ID, g.log),
 		Semantic: g.semantic(c, m),
 	})

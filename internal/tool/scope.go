@@ -22,6 +22,10 @@ const (
 // Origins lists all origins in the order in which people read them.
 var Origins = []Origin{FromChat, FromAPI, FromChannel, FromCron, FromSOP, FromWebhook, FromSubagent}
 
+// Unattended reports whether a run of that origin acts for no one in particular
+// unless somebody is named.
+func (o Origin) Unattended() bool { return o == FromCron || o == FromSOP || o == FromWebhook }
+
 // List is a runtime list of names. Its zero value sets no limit; a limited
 // list that is empty allows nothing. It is a type of its own because a policy
 // list reads the other way: there an empty allow restricts nothing.

@@ -144,6 +144,18 @@ type Request struct {
 	Bound []tool.Tool
 }
 
+// System is the caller of work that acts for no one in particular.
+var System = auth.Principal{ID: string(auth.System), Role: auth.System}
+
+// ActsFor is whom a run of an origin acts for that an admin looks at or starts
+// by hand and names nobody: a schedule acts for no person, whoever tries it.
+func ActsFor(o tool.Origin, by auth.Principal) auth.Principal {
+	if o.Unattended() && by.Role == auth.Admin {
+		return System
+	}
+	return by
+}
+
 // Runner starts runs and knows those that are going.
 type Runner struct {
 	opts Options

@@ -175,9 +175,10 @@ func (p *picking) join(e *tool.Entry, why tool.Why) {
 // the internal ones, then the others, each ordered by name as what is permitted
 // is. Left out is only what no model may call.
 func (p *picking) all() {
+	picks := p.o.Enabled && !p.Scope.Declared().Limited() // as soon as there is a message
 	for rank := range ranks {
 		for _, e := range p.Permitted {
-			if rankOf(e) == rank {
+			if rankOf(e) == rank && (!picks || p.offers(e)) {
 				p.add(e, p.whyAll(e))
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	UsagePrior int  // how many of the most used ones join them at most
 	// Core are entries, as policies have them, of tools that are pinned.
 	Core []string
+	// CoreAt and TopKAt are where Core and TopK are set, or would be.
+	CoreAt, TopKAt source.Pos
 	// Prior lists the tools that the agent uses most, the most used first. It
 	// is asked once a turn and should know its answer; nil knows none.
 	Prior func(ctx context.Context) []string

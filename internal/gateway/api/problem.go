@@ -62,6 +62,11 @@ func notFound(format string, args ...any) *Problem {
 	return problem(http.StatusNotFound, "not_found", format, args...)
 }
 
+// NoTool says that nothing has a tool of that name.
+func NoTool(name string) *Problem {
+	return notFound("nothing that is compiled in, installed or connected has a tool %q", name)
+}
+
 // oneOf lists what a value can be, for the end of a sentence.
 func oneOf[T ~string](list []T) string {
 	words := make([]string, len(list))

@@ -145,6 +145,7 @@ func (s *Server) as(req *run.Request, c Caller, q url.Values) error {
 		}
 		req.Origin = origin
 	}
+	req.Caller = run.ActsFor(req.Origin, req.Caller)
 	return nil
 }
 
@@ -157,11 +158,17 @@ func listTools(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if err != nil {
 		return err
 	}
+	if c.discreet() {
+		surface = surface.discreetly()
+	}
 	return answer(w, http.StatusOK, surface)
 }
 
 // Holds reports whether the filter lets t pass, whatever state it stops at.
 func (f ToolFilter) Holds(t KnownTool) bool {
+	if f.Discreet && secretIn(t.States) {
+		return false
+	}
 	text := strings.ToLower(t.Name + " " + t.Description + " " + t.Owner)
 	for word := range strings.FieldsSeq(strings.ToLower(f.Query)) {
 		if !strings.Contains(text, word) {
@@ -177,7 +184,7 @@ func listKnown(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 		return err
 	}
 	q := r.URL.Query()
-	f := ToolFilter{Query: q.Get("q"), Category: q.Get("category"), Owner: q.Get("owner"), After: q.Get("after")}
+	f := ToolFilter{Query: q.Get("q"), Category: q.Get("category"), Owner: q.Get("owner"), After: q.Get("after"), Discreet: c.discreet()}
 	if f.Limit, err = limitOf(q); err != nil {
 		return err
 	}
@@ -194,6 +201,14 @@ func listKnown(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if err != nil {
 		return err
 	}
+	if f.Discreet {
+		for i := range page.Tools {
+			for j := range page.Tools[i].States {
+				line := &page.Tools[i].States[j]
+				line.Where = nearby(line.Where)
+			}
+		}
+	}
 	return answer(w, http.StatusOK, page)
 }
 
@@ -202,9 +217,19 @@ func getTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error 
 	if err != nil {
 		return err
 	}
-	d, err := s.opts.Backend.Tool(r.Context(), req, r.PathValue("name"))
+	name := r.PathValue("name")
+	d, err := s.opts.Backend.Tool(r.Context(), req, name)
 	if err != nil {
 		return err
+	}
+	if c.discreet() {
+		of, err := s.opts.Backend.Surface(r.Context(), req)
+		if err != nil {
+			return err
+		}
+		if d.Explanation = discreetly(d.Explanation, of.discreetly(), name); d.Explanation.Strange() {
+			return NoTool(name)
+		}
 	}
 	return answer(w, http.StatusOK, d)
 }
@@ -214,9 +239,17 @@ func explainTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) er
 	if err != nil {
 		return err
 	}
-	x, err := s.opts.Backend.Explain(r.Context(), req, r.PathValue("name"))
+	name := r.PathValue("name")
+	x, err := s.opts.Backend.Explain(r.Context(), req, name)
 	if err != nil {
 		return err
+	}
+	if c.discreet() {
+		of, err := s.opts.Backend.Surface(r.Context(), req)
+		if err != nil {
+			return err
+		}
+		x = discreetly(x, of.discreetly(), name)
 	}
 	return answer(w, http.StatusOK, x)
 }

@@ -49,6 +49,9 @@ func TestALookIsNeverWiderThanTheCaller(t *testing.T) {
 		{"ada", "", 200, auth.Admin, tool.FromAPI},
 		{"ada", "?role=user&origin=channel", 200, auth.User, tool.FromChannel},
 		{"ada", "?role=system&origin=cron", 200, auth.System, tool.FromCron},
+		{"ada", "?origin=cron", 200, auth.System, tool.FromCron},
+		{"ada", "?role=admin&origin=webhook", 200, auth.System, tool.FromWebhook},
+		{"ada", "?role=user&origin=sop", 200, auth.User, tool.FromSOP},
 		{"ada", "?agent=gamma", 404, "", ""},
 		{"ada", "?session=never", 404, "", ""},
 	} {
@@ -61,7 +64,11 @@ func TestALookIsNeverWiderThanTheCaller(t *testing.T) {
 			if c.status != 200 {
 				continue
 			}
-			if q := r.backend.last(); q.Caller.Role != c.role || q.Origin != c.origin || q.Caller.ID != c.who || q.Caller.Human != (c.role != auth.System) || q.Agent != "alpha" {
+			id := c.who
+			if c.role == auth.System && !strings.Contains(c.query, "role=system") {
+				id = run.System.ID
+			}
+			if q := r.backend.last(); q.Caller.Role != c.role || q.Origin != c.origin || q.Caller.ID != id || q.Caller.Human != (c.role != auth.System) || q.Agent != "alpha" {
 				t.Errorf("%s looks at %s%s: %+v", c.who, path, c.query, q)
 			}
 		}

@@ -268,6 +268,7 @@ type Surface struct {
 	Removed []tool.Removal `json:"removed"`
 	Picks   []tool.Pick    `json:"picks,omitempty"`   // why each of Offered is there, in the same order
 	Notices []string       `json:"notices,omitempty"` // of the pick: that the session's list begins anew, what could not be asked
+	Doubts  []string       `json:"doubts,omitempty"`  // names and places of the request that don't exist; not told to users
 }
 
 // Tool is one tool of a [Surface].
@@ -321,6 +322,7 @@ type ToolFilter struct {
 	State    *string // that they stop at; nil is all
 	Limit    int
 	After    string // the next of the page before
+	Discreet bool   // without what the configuration denies
 }
 
 // ToolDetail is all about one tool.

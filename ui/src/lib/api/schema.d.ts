@@ -1176,6 +1176,8 @@ export interface components {
             agent?: string;
             /** @description Changes tells what was changed of its schema for the provider, a line each. */
             changes?: string[];
+            /** @description Doubts tell what is odd about what was asked, a line each. */
+            doubts?: string[];
             fix?: string;
             /** @description for a name that nothing has */
             nearest?: string[];
@@ -1198,6 +1200,9 @@ export interface components {
         /** @description StateLine is one of the six states of a tool. */
         EngineStateLine: {
             detail?: string;
+            /** @description that removed it, and its rule; of exposed */
+            layer?: string;
+            rule?: string;
             /** @description installed, discovered, registered, exposed, called, executed */
             state: string;
             /** @enum {string} */
@@ -2022,6 +2027,8 @@ export interface components {
         /** @description Surface is what a run would be offered, and what not and why. */
         Surface: {
             agent: string;
+            /** @description names and places of the request that don't exist; not told to users */
+            doubts?: string[];
             /** @description of the pick: that the session's list begins anew, what could not be asked */
             notices?: string[];
             /** @description in the order in which a model is shown them */
