@@ -35,7 +35,7 @@ type limits struct {
 	Depth   int           `json:"depth"`   // of functions that call each other, as the interpreter counts: one of a script for 1, one within the language for up to 9
 }
 
-var usual = limits{Work: 10 * time.Second, Memory: 128 << 20, Calls: 100, Output: 1 << 20, Console: 64 << 10, Depth: 4000}
+var usual = limits{Work: 10 * time.Second, Memory: 128 << 20, Calls: 100, Output: 1 << 20, Console: 64 << 10, Depth: 2000}
 
 const (
 	atOnce     = 4                // scripts in one process of the gateway
