@@ -21,6 +21,10 @@ const (
 	stopGrace = 250 * time.Millisecond
 )
 
+// maxStack, in bytes, is more than functions as deep as they may be need, also in
+// builds that look for races, whose frames are larger.
+const maxStack = 256 << 20
+
 // Child runs one script, whose job and replies come in on in and whose requests
 // go out on out. It is the whole life of a process and returns its exit status.
 // It may return while the script still works: the process is to end then.
@@ -30,7 +34,7 @@ func Child(in io.Reader, out io.Writer) int {
 	if err := dec.Decode(&j); err != nil {
 		return 1
 	}
-	debug.SetMaxStack(256 << 20)
+	debug.SetMaxStack(maxStack)
 	debug.SetMemoryLimit(j.Limits.Memory * 5 / 4)
 	boundMemory(j.Limits.Memory)
 

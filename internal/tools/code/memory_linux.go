@@ -9,7 +9,7 @@ import (
 )
 
 // boundMemory has the system refuse this process more memory than three times
-// limit, in bytes, beyond what it has now. That ends the process, and is for
+// limit, in bytes, and room for a stack, beyond what it has now. That ends the process, and is for
 // what asks for so much at once that nobody can look in between.
 func boundMemory(limit int64) {
 	now, ok := dataSize()
@@ -20,7 +20,7 @@ func boundMemory(limit int64) {
 	if syscall.Getrlimit(syscall.RLIMIT_DATA, &r) != nil {
 		return
 	}
-	most := uint64(now + 3*limit)
+	most := uint64(now + 3*limit + maxStack)
 	if r.Max < most {
 		most = r.Max
 	}
