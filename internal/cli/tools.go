@@ -15,6 +15,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/gateway/api"
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -223,10 +224,15 @@ func (a *app) arguments(ctx context.Context, args string) (json.RawMessage, erro
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	if !json.Valid(raw) || raw[0] != '{' {
+	if raw[0] == '{' && json.Valid(raw) {
+		return raw, nil
+	}
+	// What a model's call may get wrong, a person may too.
+	mended, ok := jsonschema.Object(raw)
+	if !ok {
 		return nil, usage("--args is not a JSON object: %s", short(string(raw), 80))
 	}
-	return raw, nil
+	return mended, nil
 }
 
 func (a *app) printOutcome(o tool.Outcome) error {

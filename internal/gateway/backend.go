@@ -15,7 +15,6 @@ import (
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/gateway/api"
 	"github.com/goclaw/goclaw/internal/hook"
-	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -123,50 +122,6 @@ func listed(e *tool.Entry) api.Tool {
 		Name: d.Name, Description: d.Description, Owner: e.Owner.String(), Category: d.Category,
 		ReadOnly: d.ReadOnly, Internal: d.Internal, Core: d.Core, Parameters: d.Parameters,
 	}
-}
-
-// Invoke implements [api.Backend]. Without a session the call belongs to one
-// fixed session of the caller, so that a ref that one call gives is valid in
-// the next. It doesn't hold the session and needn't wait for a run that does:
-// nothing but refs, which expire, is kept of it. The error is [run.ErrNotYours]
-// when the session is another person's and the caller has no privileges, and
-// [run.ErrClosed] when the gateway stops.
-func (g *Gateway) Invoke(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error) {
-	return g.InvokeTold(ctx, req, name, args, nil)
-}
-
-// InvokeTold is [Gateway.Invoke] that tells what happens to the call, on the
-// caller's goroutine.
-func (g *Gateway) InvokeTold(ctx context.Context, req run.Request, name string, args []byte, emit func(tool.Event)) (tool.Outcome, error) {
-	if g.stopping.Load() {
-		return tool.Outcome{}, run.ErrClosed
-	}
-	if req.Session == "" {
-		req.Session = api.HandSession(req.Caller.ID)
-	}
-	look, err := g.Look(ctx, req)
-	if err != nil {
-		return tool.Outcome{}, err
-	}
-	if !req.Caller.Privileged() {
-		owner, known, err := g.owner(ctx, look.Key)
-		if err != nil {
-			return tool.Outcome{}, err
-		}
-		if known && owner != req.Caller.ID {
-			return tool.Outcome{}, run.ErrNotYours
-		}
-	}
-	// No model is involved, so no provider's policy, unless one is named.
-	target := llm.Target{}
-	if req.Model != "" {
-		target = look.Target
-	}
-	o := look.Agent.Engine.Invoke(ctx, look.Scope, target, look.State, name, args, emit)
-	if m := g.metrics.Load(); m != nil {
-		m.Call(o)
-	}
-	return o, nil
 }
 
 // Prompt implements [api.Backend].

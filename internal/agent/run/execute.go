@@ -260,10 +260,10 @@ type tally struct {
 	record *record
 }
 
-// Before hands over what was switched in the session meanwhile.
+// Before hands over what changed in the session meanwhile.
 func (t *tally) Before(ctx context.Context, n int, last *agent.Round) agent.Directive {
 	d := t.Watch.Before(ctx, n, last)
-	d.Effects = append(d.Effects, t.record.lane.switched()...)
+	d.Effects = append(d.Effects, t.record.lane.news()...)
 	return d
 }
 
@@ -275,8 +275,8 @@ func (t *tally) Spent(s *agent.Spent) {
 }
 
 func (h *record) Begin(ctx context.Context, t agent.Turn) (thread agent.Thread, err error) {
-	err = h.lane.storing(func(switched []tool.Effect) (err error) {
-		t.Effects = append(slices.Clip(t.Effects), switched...)
+	err = h.lane.storing(func(meanwhile []tool.Effect) (err error) {
+		t.Effects = append(slices.Clip(t.Effects), meanwhile...)
 		thread, err = h.History.Begin(ctx, t)
 		return err
 	})
@@ -302,8 +302,8 @@ func (h *record) Result(ctx context.Context, t agent.Turn, r *agent.Round, index
 }
 
 func (h *record) Settled(ctx context.Context, t agent.Turn, r *agent.Round) error {
-	err := h.lane.storing(func(switched []tool.Effect) error {
-		r.State = r.State.Apply(switched...)
+	err := h.lane.storing(func(meanwhile []tool.Effect) error {
+		r.State = r.State.Apply(meanwhile...)
 		return h.History.Settled(ctx, t, r)
 	})
 	if err == nil && r.State.Plan != h.plan {
@@ -314,8 +314,8 @@ func (h *record) Settled(ctx context.Context, t agent.Turn, r *agent.Round) erro
 }
 
 func (h *record) Answered(ctx context.Context, t agent.Turn, r *agent.Round, end agent.End) error {
-	err := h.lane.storing(func(switched []tool.Effect) error {
-		r.State = r.State.Apply(switched...)
+	err := h.lane.storing(func(meanwhile []tool.Effect) error {
+		r.State = r.State.Apply(meanwhile...)
 		return h.History.Answered(ctx, t, r, end)
 	})
 	if err == nil {

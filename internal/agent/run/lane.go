@@ -24,11 +24,10 @@ type lane struct {
 	// held. It is held as long as the lane exists, so that nobody comes between
 	// messages that were accepted.
 	release func()
-	// state is held while the session's state is written. It guards plan: what
-	// plan mode was switched to, nil when the session has it and the active run
-	// knows. It is taken before Runner.mu.
-	state sync.Mutex
-	plan  *planSwitch
+	// state is held while the session's state is written. It guards meanwhile,
+	// which is nil when the active run knows all. It is taken before Runner.mu.
+	state     sync.Mutex
+	meanwhile *meanwhile
 	// contended says that another process held the session: until the lane got
 	// it, what the lane has in the inbox could be run there.
 	contended bool
@@ -147,10 +146,10 @@ func (r *Runner) drive(l *lane, run *Run) {
 	last := run
 	for ; run != nil; run = r.next(l) {
 		r.execute(l, run)
-		r.keepPlan(l, run)
+		r.keepState(l, run)
 		last = run
 	}
-	r.leavePlan(l, last)
+	r.leaveState(l, last)
 }
 
 // next takes the lane's next run, or ends the lane.

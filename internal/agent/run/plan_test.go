@@ -6,8 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // planner is a process in whose sessions plan mode can be switched.
@@ -165,6 +167,34 @@ func TestPlanModeIsNotSwitchedUnderAnotherProcess(t *testing.T) {
 		p.Settle(t.Context(), work)
 		if p.plans() {
 			t.Error("what was refused was done")
+		}
+	})
+}
+
+// What calls by hand did to a busy session is in its state when the run is over,
+// and of what is about the same only the last.
+func TestASessionIsAffectedWhileItsRunGoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := planner(t, t.TempDir(), nil)
+		r := start(t, p.Runner, ask("s", "one"))
+		for _, e := range []tool.Effect{
+			{Kind: tool.FileSeen, Key: "a", Value: "1"}, {Kind: tool.FileSeen, Key: "b", Value: "1"},
+			{Kind: tool.FileSeen, Key: "a", Value: "2"}, agent.PlanMode(true), {Kind: tool.FileSeen, Key: "b"},
+		} {
+			if err := p.Affect(t.Context(), work, nil, e); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		<-r.Done()
+		p.Settle(t.Context(), work)
+		s, err := p.db.Sessions().Session(t.Context(), work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files := s.State.Files; !s.State.Plan || len(files) != 1 || files[0] != (tool.SeenFile{Path: "a", Digest: "2"}) {
+			t.Errorf("the state is %+v", s.State)
 		}
 	})
 }

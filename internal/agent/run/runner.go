@@ -62,9 +62,9 @@ type Options struct {
 	// viewers are at the end. Of one that is parked the process that runs it
 	// tells.
 	Ended func(*Run)
-	// Change applies effects to the state of a session. Without it nothing can be
-	// switched in one.
-	Change func(ctx context.Context, key session.Key, effects ...tool.Effect) (tool.State, error)
+	// Change applies effects to the state of a session, as [session.Store] does.
+	// Without it nothing can be switched in one.
+	Change func(ctx context.Context, key session.Key, made *session.Session, effects ...tool.Effect) (tool.State, error)
 	// WhileBusy is Queue when empty.
 	WhileBusy Busy
 	// Waiting is how many messages may wait in one session; 100 when 0.

@@ -67,8 +67,10 @@ type Store interface {
 	// running turns end as interrupted. It returns how many of each it closed.
 	Interrupt(ctx context.Context, key Key, at time.Time) (turns, calls int, err error)
 	// Change applies effects to the state of the session and returns what comes
-	// of it. ErrNotFound says that there is no such session.
-	Change(ctx context.Context, key Key, effects ...tool.Effect) (tool.State, error)
+	// of it. Where there is no such session it begins as made, without a turn:
+	// with its title until the first turn brings one, its caller, origin and
+	// time. Without made, ErrNotFound says so.
+	Change(ctx context.Context, key Key, made *Session, effects ...tool.Effect) (tool.State, error)
 	// Unfinished lists the sessions that have a running turn.
 	Unfinished(ctx context.Context) ([]Key, error)
 	// Snapshot returns what KeepSnapshot stored for the session under name.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/hook/rule"
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -167,12 +167,11 @@ func testHooks(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if body.Tool == "" {
 		return badRequest("tool is empty: name the tool of the call")
 	}
-	switch body.Args = bytes.TrimSpace(body.Args); {
-	case len(body.Args) == 0:
-		body.Args = []byte("{}")
-	case body.Args[0] != '{' || !json.Valid(body.Args):
+	args, ok := jsonschema.Object(body.Args)
+	if !ok {
 		return badRequest("args must be a JSON object")
 	}
+	body.Args = args
 	req := run.Request{Origin: c.origin(), Caller: c.Principal, Delivery: tool.Delivery{Channel: body.Channel}}
 	q := r.URL.Query()
 	q.Set("role", string(body.Role))

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -12,7 +10,9 @@ import (
 	"unicode"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -274,11 +274,8 @@ func invokeTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) err
 	if body.Tool == "" {
 		return badRequest("tool is empty: name the tool to call")
 	}
-	args := bytes.TrimSpace(body.Args)
-	switch {
-	case len(args) == 0:
-		args = []byte("{}")
-	case args[0] != '{' || !json.Valid(args):
+	// What can mean one thing only is mended as for a model.
+	if _, ok := jsonschema.Object(body.Args); !ok {
 		return badRequest("args must be a JSON object")
 	}
 	id, err := s.agentOf(r.Context(), body.Agent)
@@ -288,11 +285,11 @@ func invokeTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) err
 	req := run.Request{Agent: id, Session: body.Session, Origin: c.origin(), Caller: c.Principal}
 	if own := HandSession(c.ID); req.Session == "" || req.Session == own {
 		req.Session = own
-	} else if _, err := s.find(r.Context(), c, id, req.Session); err != nil {
+	} else if err := s.mayContinue(r.Context(), c, session.Key{Agent: id, ID: req.Session}); err != nil {
 		return err
 	}
 	// The call ends when the client leaves.
-	o, err := s.opts.Backend.Invoke(r.Context(), req, body.Tool, args)
+	o, err := s.opts.Backend.Invoke(r.Context(), req, body.Tool, body.Args)
 	if errors.Is(err, run.ErrClosed) {
 		return stopping()
 	}

@@ -37,22 +37,25 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 	}
 	err = s.db.write(ctx, func(t *tx) error {
 		var id int64
-		err := t.row("SELECT id, turns, rounds, updated FROM sessions WHERE agent = ? AND name = ?",
-			[]any{key.Agent, key.ID}, []any{&id, &begun.Turn, &begun.Rounds, instant{&begun.Last}})
+		var fork sql.NullString
+		err := t.row("SELECT id, turns, rounds, updated, fork_of FROM sessions WHERE agent = ? AND name = ?",
+			[]any{key.Agent, key.ID}, []any{&id, &begun.Turn, &begun.Rounds, instant{&begun.Last}, &fork})
+		made := errors.Is(err, sql.ErrNoRows)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
+		case made:
 			id, err = t.insert("INSERT INTO sessions (agent, name, title, origin, created, updated, turns, rounds, status, "+principalColumns+
 				") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				args([]any{
 					key.Agent, key.ID, title, string(turn.Origin), nano(turn.Started), nano(turn.Started), len(told) + 1, told.rounds(), string(agent.Running),
 				}, principal(turn.Caller))...)
-			if begun.New = err == nil; begun.New {
-				begun.Turn, begun.Rounds, err = told.put(t, id)
-			}
 		case err == nil:
 			if _, _, err = interrupt(t, id, turn.Started); err == nil {
 				begun.State, err = stateOf(t, id)
 			}
+		}
+		// One that calls by hand made has a state and no turn.
+		if begun.New = err == nil && begun.Turn == 0 && !fork.Valid; begun.New {
+			begun.Turn, begun.Rounds, err = told.put(t, id)
 		}
 		if err == nil && len(turn.Effects) > 0 {
 			begun.State = begun.State.Apply(turn.Effects...)
@@ -69,11 +72,11 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			args([]any{
 				id, begun.Turn, turn.Run, string(agent.Running), turn.Model, string(turn.Origin), nano(turn.Started), message,
-			}, principal(turn.Caller))...); err != nil || begun.New {
+			}, principal(turn.Caller))...); err != nil || made {
 			return err
 		}
-		_, err = t.exec("UPDATE sessions SET turns = ?, rounds = ?, status = ?, updated = max(updated, ifnull(?, 0)) WHERE id = ?",
-			begun.Turn, begun.Rounds, string(agent.Running), nano(turn.Started), id)
+		_, err = t.exec("UPDATE sessions SET turns = ?, rounds = ?, status = ?, updated = max(updated, ifnull(?, 0)), title = iif(?, ?, title) WHERE id = ?",
+			begun.Turn, begun.Rounds, string(agent.Running), nano(turn.Started), begun.New, title, id)
 		return err
 	})
 	return begun, err

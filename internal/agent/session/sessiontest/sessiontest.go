@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"what doesn't fit is refused", testRefused},
 		{"usage", testUsage},
 		{"changed", testChanged},
+		{"made", testMade},
 		{"interrupted", testInterrupted},
 		{"killed behind a reply", testListedAndKilled},
 		{"interrupted at the next begin", testInterruptedAtBegin},
@@ -403,14 +404,14 @@ func testUsage(t *testing.T, s session.Store) {
 func testChanged(t *testing.T, s session.Store) {
 	ctx := t.Context()
 	on := tool.Effect{Kind: tool.PlanMode, Value: "on"}
-	_, err := s.Change(ctx, key, on)
+	_, err := s.Change(ctx, key, nil, on)
 	wantErr(t, "nothing to change", err, session.ErrNotFound)
 	store(t, s, key, "run1", "hello", "hi", 0)
 	var want tool.State
-	equal(t, "turned off", value(s.Change(ctx, key, tool.Effect{Kind: tool.PlanMode, Value: "off"}))(t), want)
+	equal(t, "turned off", value(s.Change(ctx, key, nil, tool.Effect{Kind: tool.PlanMode, Value: "off"}))(t), want)
 	equal(t, "stored", value(s.Session(ctx, key))(t).State, &want)
 	want.Plan = true
-	equal(t, "turned on", value(s.Change(ctx, key, on, on))(t), want)
+	equal(t, "turned on", value(s.Change(ctx, key, nil, on, on))(t), want)
 	equal(t, "begun with it", value(s.Begin(ctx, key, turnOf("run2", "again", 30), "ignored"))(t).State, want)
 
 	off := turnOf("run3", "once more", 40)
@@ -422,6 +423,26 @@ func testChanged(t *testing.T, s session.Store) {
 	first.Effects = []tool.Effect{on}
 	equal(t, "turned on with the first message", value(s.Begin(ctx, other, first, "t"))(t).State, want)
 	equal(t, "which is stored, too", value(s.Session(ctx, other))(t).State, &want)
+}
+
+// A session that was made without a turn begins with its first one, and what a
+// client told of it before.
+func testMade(t *testing.T, s session.Store) {
+	ctx := t.Context()
+	made := &session.Session{Title: "by hand", Caller: person, Origin: tool.FromAPI, Created: at(1)}
+	want := value(s.Change(ctx, key, made, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
+	equal(t, "turned on", want, tool.State{Plan: true})
+	equal(t, "changed again", value(s.Change(ctx, key, &session.Session{Title: "other"}))(t), want)
+	one := value(s.Session(ctx, key))(t)
+	equal(t, "made", one, session.Session{
+		Key: key, Title: "by hand", Caller: person, Origin: tool.FromAPI, Created: at(1), Updated: at(1), USD: new(0.0), Status: agent.Done, State: &want,
+	})
+	equal(t, "turns", len(value(s.Turns(ctx, key, 1, 0, session.Whole))(t)), 0)
+
+	begun := value(s.Begin(ctx, key, turnOf("run", "go on", 2), "t", told(1, 1, "Where?", "There.")))(t)
+	equal(t, "begun", begun, session.Begun{New: true, Turn: 2, Rounds: 1, State: want, Last: at(1)})
+	one = value(s.Session(ctx, key))(t)
+	equal(t, "the session", []any{one.Title, one.Turns, one.Rounds, one.Status, one.Created}, []any{"t", 2, 1, agent.Running, at(1)})
 }
 
 func testInterrupted(t *testing.T, s session.Store) {
