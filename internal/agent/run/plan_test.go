@@ -179,8 +179,11 @@ func TestASessionIsAffectedWhileItsRunGoes(t *testing.T) {
 		p := planner(t, t.TempDir(), nil)
 		r := start(t, p.Runner, ask("s", "one"))
 		for _, e := range []tool.Effect{
-			{Kind: tool.FileSeen, Key: "a", Value: "1"}, {Kind: tool.FileSeen, Key: "b", Value: "1"},
-			{Kind: tool.FileSeen, Key: "a", Value: "2"}, agent.PlanMode(true), {Kind: tool.FileSeen, Key: "b"},
+			{Kind: tool.FileSeen, Key: "a", Value: "1"},
+			{Kind: tool.FileSeen, Key: "b", Value: "1"},
+			{Kind: tool.FileSeen, Key: "a", Value: "2"},
+			agent.PlanMode(true),
+			{Kind: tool.FileSeen, Key: "b"},
 		} {
 			if err := p.Affect(t.Context(), work, nil, e); err != nil {
 				t.Fatal(err)
