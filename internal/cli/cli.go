@@ -352,6 +352,15 @@ func (a *app) inRole(cmd *cobra.Command, g *gateway.Gateway, p *auth.Principal) 
 	return nil
 }
 
+// inRoleOf is inRole of commands about tools. A sender of a channel needs no
+// account, so with a role that was named the person may be anybody.
+func (a *app) inRoleOf(cmd *cobra.Command, g *gateway.Gateway, p *auth.Principal) error {
+	if cmd.Flags().Changed("role") {
+		return nil
+	}
+	return a.inRole(cmd, g, p)
+}
+
 // who is the caller of a command that starts nothing.
 func (a *app) who(cmd *cobra.Command, g *gateway.Gateway) (auth.Principal, error) {
 	p, err := a.caller()

@@ -95,7 +95,7 @@ func (a *app) hooksTest() *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+				if err := a.inRoleOf(cmd, g, &req.Caller); err != nil {
 					return err
 				}
 				v, err := g.TestHooks(cmd.Context(), req, t)

@@ -70,7 +70,7 @@ func (a *app) promptShow() *cobra.Command {
 			}
 			req.Message = llm.UserMessage(message)
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+				if err := a.inRoleOf(cmd, g, &req.Caller); err != nil {
 					return err
 				}
 				p, err := g.PreviewPrompt(cmd.Context(), req)

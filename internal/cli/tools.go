@@ -42,7 +42,7 @@ func (a *app) toolsList() *cobra.Command {
 			}
 			req.Message = llm.UserMessage(message)
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+				if err := a.inRoleOf(cmd, g, &req.Caller); err != nil {
 					return err
 				}
 				sf, err := g.Surface(cmd.Context(), req)
@@ -156,7 +156,7 @@ func (a *app) toolsInvoke() *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+				if err := a.inRoleOf(cmd, g, &req.Caller); err != nil {
 					return err
 				}
 				o, err := a.invoke(cmd.Context(), g, req, names[0], raw)
@@ -311,7 +311,7 @@ func (a *app) toolsExplain() *cobra.Command {
 			}
 			req.Message = llm.UserMessage(message)
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+				if err := a.inRoleOf(cmd, g, &req.Caller); err != nil {
 					return err
 				}
 				x, err := g.Explain(cmd.Context(), req, names[0])

@@ -29,7 +29,7 @@ func (a *app) toolsSelect() *cobra.Command {
 			}
 			req.Message = llm.UserMessage(message)
 			return a.with(cmd.Context(), func(g *gateway.Gateway) error {
-				if err := a.inRole(cmd, g, &req.Caller); err != nil {
+				if err := a.inRoleOf(cmd, g, &req.Caller); err != nil {
 					return err
 				}
 				sf, err := g.Surface(cmd.Context(), req)

@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/auth"
@@ -20,6 +21,12 @@ const (
 
 // Answers lists all answers in the order in which people are offered them.
 var Answers = []Answer{AllowOnce, AllowAlways, Deny}
+
+// UnmarshalText takes the answers also as people write them, allow-once.
+func (a *Answer) UnmarshalText(text []byte) error {
+	*a = Answer(strings.ReplaceAll(string(text), "-", "_"))
+	return nil
+}
 
 // ApprovalStatus says how far an [Approval] is.
 type ApprovalStatus string

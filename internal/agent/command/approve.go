@@ -28,7 +28,7 @@ func Approve(arg string) (answer tool.Answer, id string, err error) {
 
 // AnswerOf reads a word that a person answers an approval with.
 func AnswerOf(word string) (answer tool.Answer, ok bool) {
-	switch strings.ToLower(word) {
+	switch strings.ReplaceAll(strings.ToLower(word), "-", "_") {
 	case "y", "yes", "once", "allow", "ok", string(tool.AllowOnce):
 		return tool.AllowOnce, true
 	case "a", "always", string(tool.AllowAlways):

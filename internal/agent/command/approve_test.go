@@ -12,15 +12,16 @@ func TestApprove(t *testing.T) {
 		answer tool.Answer
 		id     string
 	}{
-		"":            {tool.AllowOnce, ""},
-		"always":      {tool.AllowAlways, ""},
-		"NO":          {tool.Deny, ""},
-		"deny":        {tool.Deny, ""},
-		"yes":         {tool.AllowOnce, ""},
-		"k3x":         {tool.AllowOnce, "k3x"},
-		"always k3x":  {tool.AllowAlways, "k3x"},
-		" k3x  deny ": {tool.Deny, "k3x"},
-		"no no":       {tool.Deny, "no"}, // there is no such request, which is told
+		"":             {tool.AllowOnce, ""},
+		"always":       {tool.AllowAlways, ""},
+		"allow-always": {tool.AllowAlways, ""},
+		"NO":           {tool.Deny, ""},
+		"deny":         {tool.Deny, ""},
+		"yes":          {tool.AllowOnce, ""},
+		"k3x":          {tool.AllowOnce, "k3x"},
+		"always k3x":   {tool.AllowAlways, "k3x"},
+		" k3x  deny ":  {tool.Deny, "k3x"},
+		"no no":        {tool.Deny, "no"}, // there is no such request, which is told
 	} {
 		answer, id, err := Approve(arg)
 		if err != nil || answer != want.answer || id != want.id {

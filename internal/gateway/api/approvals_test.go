@@ -100,7 +100,7 @@ func TestApprovals(t *testing.T) {
 	}
 	say("ada", his, "deny", http.StatusConflict, "answered")
 	say("ada", guarded, "deny", http.StatusOK, "")
-	say("ada", hers, "allow_once", http.StatusOK, "")
+	say("ada", hers, "allow-once", http.StatusOK, "")
 	for id, end := range map[string]<-chan tool.Approval{his: hisEnd, guarded: guardedEnd, hers: hersEnd} {
 		var a Approval
 		r.call("ada", "GET", "/api/approvals/"+id, nil, http.StatusOK, &a)

@@ -75,6 +75,6 @@ describe('the words', () => {
 	});
 
 	it('reads answers', () => {
-		expect(['', 'once', 'ALWAYS', ' no ', 'deny', 'maybe'].map(answerOf)).toEqual(['allow_once', 'allow_once', 'allow_always', 'deny', 'deny', undefined]);
+		expect(['', 'once', 'ALWAYS', ' no ', 'deny', 'allow-once', 'maybe'].map(answerOf)).toEqual(['allow_once', 'allow_once', 'allow_always', 'deny', 'deny', 'allow_once', undefined]);
 	});
 });

@@ -18,16 +18,18 @@ export function left(expires: string | undefined, now: number): string {
 
 /** answerOf reads what is written behind /approve. */
 export function answerOf(word: string): 'allow_once' | 'allow_always' | 'deny' | undefined {
-	switch (word.trim().toLowerCase()) {
+	switch (word.trim().toLowerCase().replaceAll('-', '_')) {
 		case '':
 		case 'y':
 		case 'yes':
 		case 'once':
 		case 'allow':
 		case 'ok':
+		case 'allow_once':
 			return 'allow_once';
 		case 'a':
 		case 'always':
+		case 'allow_always':
 			return 'allow_always';
 		case 'n':
 		case 'no':
