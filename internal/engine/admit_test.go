@@ -239,7 +239,7 @@ func TestRefusalsStayShort(t *testing.T) {
 	t.Parallel()
 	o := set(t, crowd(200)).run(t.Context(), call("zzz", "{}"))[0]
 	want := `Refused: No tool "zzz" was offered in this request, so nothing ran. ` +
-		"None of a similar name was; among the 200 that were are tool_0, tool_1, tool_10, tool_100, tool_101."
+		"None of a similar name was; the nearest of the 200 that were are tool_0, tool_1, tool_10, tool_100, tool_101."
 	if text(o) != want {
 		t.Errorf("got %s", text(o))
 	}

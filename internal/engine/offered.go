@@ -69,5 +69,6 @@ func proposal(name string, from []*tool.Entry) string {
 	case len(names) <= maxNearest:
 		return "Those that were: " + strings.Join(names, ", ") + "."
 	}
-	return fmt.Sprintf("None of a similar name was; among the %d that were are %s.", len(names), strings.Join(names[:maxNearest], ", "))
+	return fmt.Sprintf("None of a similar name was; the nearest of the %d that were are %s.", len(names),
+		strings.Join(nearest.Sorted(unprefixed(name), names, maxNearest), ", "))
 }

@@ -28,7 +28,16 @@ const maxLen = 128
 // its words: "shell_exec" finds shell, "read_file" and "FileRead" find
 // file_read. It knows no synonyms. The result is empty when nothing is near.
 func Names(want string, have []string, limit int) []string {
-	ranked := rank(want, have)
+	return firstOf(rank(want, have), limit)
+}
+
+// Sorted gives all of have, nearest to want first and by name where equally near,
+// at most limit of them, however little they have in common.
+func Sorted(want string, have []string, limit int) []string {
+	return firstOf(score(want, have, 0), limit)
+}
+
+func firstOf(ranked []candidate, limit int) []string {
 	names := make([]string, 0, min(max(limit, 0), len(ranked)))
 	for _, r := range ranked[:cap(names)] {
 		names = append(names, r.name)
@@ -54,11 +63,14 @@ type candidate struct {
 	score float64
 }
 
-func rank(want string, have []string) []candidate {
+func rank(want string, have []string) []candidate { return score(want, have, near) }
+
+// score ranks the names that score at least least.
+func score(want string, have []string, least float64) []candidate {
 	w := parse(want)
 	var ranked []candidate
 	for _, name := range have {
-		if s := w.like(parse(name)); s >= near {
+		if s := w.like(parse(name)); s >= least {
 			ranked = append(ranked, candidate{name, s})
 		}
 	}

@@ -119,3 +119,22 @@ func BenchmarkNames(b *testing.B) {
 		Names("shell_exec", tools, 5)
 	}
 }
+
+// With nothing near, all come by how little they differ.
+func TestSorted(t *testing.T) {
+	t.Parallel()
+	have := []string{"apply_patch", "calc", "file_read", "datetime", "file_read"}
+	for want, names := range map[string]string{
+		"file_write": "file_read datetime calc",
+		"read":       "file_read",
+		"":           "apply_patch calc datetime",
+	} {
+		got := strings.Join(Sorted(want, have, 3), " ")
+		if !strings.HasPrefix(got, names) {
+			t.Errorf("%q: %s, want %s", want, got, names)
+		}
+	}
+	if got := Sorted("x", have, 0); len(got) != 0 {
+		t.Errorf("at most none: %v", got)
+	}
+}
