@@ -105,17 +105,19 @@ func (a *app) evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
 	if err != nil {
 		return shownEval{}, err
 	}
-	docs, err := selection.ReadCatalog(f.catalog, raw)
+	docs, odd, err := selection.ReadCatalog(f.catalog, raw)
 	if err != nil {
 		return shownEval{}, err
 	}
+	a.tellOdd(odd)
 	if raw, err = os.ReadFile(f.queries); err != nil {
 		return shownEval{}, err
 	}
-	queries, err := selection.ReadQueries(f.queries, raw, docs)
+	queries, odd, err := selection.ReadQueries(f.queries, raw, docs)
 	if err != nil {
 		return shownEval{}, err
 	}
+	a.tellOdd(odd)
 	v := shownEval{Tools: len(docs), TopK: f.topK, Semantic: f.semantic}
 	measure := func(semantic *selection.Semantic) error {
 		m, err := selection.NewMeter(ctx, docs, f.topK, semantic)
@@ -137,6 +139,16 @@ func (a *app) evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
 		err = measure(nil)
 	}
 	return v, err
+}
+
+// tellOdd warns of what in a file is passed over.
+func (a *app) tellOdd(odd []error) {
+	if a.quiet {
+		return
+	}
+	for _, o := range odd {
+		fmt.Fprintln(a.Err, "goclaw: warning: "+printable(o.Error()))
+	}
 }
 
 func (v shownEval) write(w io.Writer, missed bool) error {

@@ -14,21 +14,33 @@ import (
 // mostFaults bounds how many faults of a file are told.
 const mostFaults = 10
 
-// faults are the faults of a file, a line each.
+// faults are the faults of a file, a line each: those with which it can't be used,
+// and what is odd and can be passed over.
 type faults struct {
 	file string
 	all  []error
+	odds []error
+}
+
+func (f *faults) odd(line int, format string, args ...any) {
+	f.odds = append(f.odds, f.fault(line, format, args...))
+}
+
+func (f *faults) fault(line int, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", f.file, line, fmt.Errorf(format, args...))
 }
 
 func (f *faults) add(line int, format string, args ...any) {
-	f.all = append(f.all, fmt.Errorf("%s:%d: %w", f.file, line, fmt.Errorf(format, args...)))
+	f.all = append(f.all, f.fault(line, format, args...))
 }
 
-func (f *faults) err() error {
-	if n := len(f.all) - mostFaults; n > 0 {
-		return errors.Join(append(f.all[:mostFaults:mostFaults], fmt.Errorf("%s: and %d more", f.file, n))...)
+func (f *faults) err() error { return errors.Join(f.few(f.all)...) }
+
+func (f *faults) few(list []error) []error {
+	if n := len(list) - mostFaults; n > 0 {
+		return append(list[:mostFaults:mostFaults], fmt.Errorf("%s: and %d more", f.file, n))
 	}
-	return errors.Join(f.all...)
+	return list
 }
 
 // byteOrderMark begins files of some editors.
@@ -36,17 +48,16 @@ var byteOrderMark = []byte("\ufeff")
 
 // ReadCatalog reads the tools of a JSON array of objects with name, description
 // and, as far as there are any, parameters, category and tags. Names need not be
-// canonical. The error tells all that is wrong, with the line; file is what it
-// calls data.
-func ReadCatalog(file string, data []byte) ([]Doc, error) {
+// canonical; of two tools of one name the first counts, and odd tells of the other.
+// The error tells all that is wrong, with the line; file is what it calls data.
+func ReadCatalog(file string, data []byte) (docs []Doc, odd []error, err error) {
 	f := &faults{file: file}
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
 		f.add(1, `not a JSON array of tools: [{"name", "description", "parameters"}]`)
-		return nil, f.err()
+		return nil, nil, f.err()
 	}
-	var docs []Doc
 	first := map[string]int{} // the line of a name
 	for dec.More() {
 		at := lineAt(data, dec.InputOffset()+int64(blanks(data[dec.InputOffset():])))
@@ -63,13 +74,13 @@ func ReadCatalog(file string, data []byte) ([]Doc, error) {
 			default:
 				f.add(lineAt(data, int64(len(data))), "broken JSON: the file ends within a tool")
 			}
-			return nil, f.err()
+			return nil, nil, f.err()
 		}
 		switch before, twice := first[d.Name]; {
 		case strings.TrimSpace(d.Name) == "":
 			f.add(at, "a tool without a name")
 		case twice:
-			f.add(at, "%s stands here again: it is in line %d already", d.Name, before)
+			f.odd(at, "%s stands here again, which is passed over: it is in line %d already", d.Name, before)
 		default:
 			first[d.Name] = at
 			docs = append(docs, d)
@@ -83,7 +94,7 @@ func ReadCatalog(file string, data []byte) ([]Doc, error) {
 	if len(f.all) == 0 && len(docs) == 0 {
 		f.add(1, "no tools")
 	}
-	return docs, f.err()
+	return docs, f.few(f.odds), f.err()
 }
 
 // blanks is how many bytes of data come before the next value.
@@ -101,9 +112,10 @@ func or(s, other string) string {
 }
 
 // ReadQueries reads labelled requests, a JSON object with query and tools a
-// line; empty lines are passed over. A tool that is not among docs is a fault. The error
-// tells all that is wrong, with the line; file is what it calls data.
-func ReadQueries(file string, data []byte, docs []Doc) ([]Query, error) {
+// line; empty lines are passed over. A tool that is not among docs counts as one that
+// is never found, and odd tells of it, as of requests without words. The error tells
+// all that is wrong, with the line; file is what it calls data.
+func ReadQueries(file string, data []byte, docs []Doc) (queries []Query, odd []error, err error) {
 	f := &faults{file: file}
 	var names []string
 	known := map[string]bool{}
@@ -111,7 +123,6 @@ func ReadQueries(file string, data []byte, docs []Doc) ([]Query, error) {
 		names = append(names, d.Name)
 		known[d.Name] = true
 	}
-	var queries []Query
 	n := 0
 	for line := range bytes.Lines(bytes.TrimPrefix(data, byteOrderMark)) {
 		n++
@@ -130,22 +141,25 @@ func ReadQueries(file string, data []byte, docs []Doc) ([]Query, error) {
 			f.add(n, `not {"query": TEXT, "tools": [NAMES]}: %v`, err)
 			continue
 		}
-		if q.Text == nil || strings.TrimSpace(*q.Text) == "" || q.Tools == nil {
+		if q.Text == nil || q.Tools == nil {
 			f.add(n, `not {"query": TEXT, "tools": [NAMES]}: query or tools is missing`)
 			continue
 		}
+		if strings.TrimSpace(*q.Text) == "" {
+			f.odd(n, "the query is empty")
+		}
 		kept := Query{Text: *q.Text, Tools: []string{}}
 		for _, name := range *q.Tools {
+			if !slices.Contains(kept.Tools, name) {
+				kept.Tools = append(kept.Tools, name)
+			}
 			if known[name] {
-				if !slices.Contains(kept.Tools, name) {
-					kept.Tools = append(kept.Tools, name)
-				}
 				continue
 			}
 			if near, ok := nearest.Name(name, names); ok {
-				f.add(n, "the catalog has no tool %q: did you mean %s?", name, near)
+				f.odd(n, "the catalog has no tool %q, which counts as missed: did you mean %s?", name, near)
 			} else {
-				f.add(n, "the catalog has no tool %q", name)
+				f.odd(n, "the catalog has no tool %q, which counts as missed", name)
 			}
 		}
 		queries = append(queries, kept)
@@ -153,5 +167,5 @@ func ReadQueries(file string, data []byte, docs []Doc) ([]Query, error) {
 	if len(f.all) == 0 && len(queries) == 0 {
 		f.add(1, "no requests")
 	}
-	return queries, f.err()
+	return queries, f.few(f.odds), f.err()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func TestMeasure(t *testing.T) {
 
 func TestReadCatalog(t *testing.T) {
 	t.Parallel()
-	docs, err := selection.ReadCatalog("f", []byte("\ufeff"+`[{"name":"Movie Finder","description":"d","parameters":{"x":1},"more":2},
+	docs, _, err := selection.ReadCatalog("f", []byte("\ufeff"+`[{"name":"Movie Finder","description":"d","parameters":{"x":1},"more":2},
 		{"name":"AirQuality","tags":["t"]}]`))
 	want := []selection.Doc{{Name: "Movie Finder", Description: "d", Parameters: json.RawMessage(`{"x":1}`)}, {Name: "AirQuality", Tags: []string{"t"}}}
 	if diff := cmp.Diff(want, docs); diff != "" || err != nil {
@@ -70,29 +71,38 @@ func TestReadCatalog(t *testing.T) {
 		{"", "f:1: not a JSON array of tools: [{\"name\", \"description\", \"parameters\"}]"},
 		{"{}", "f:1: not a JSON array of tools: [{\"name\", \"description\", \"parameters\"}]"},
 		{"[]", "f:1: no tools"},
-		{"[{\"name\":\"a\"},\n\n{\"name\":\"b\"}, {\"name\":\"a\"}]", "f:3: a stands here again: it is in line 1 already"},
 		{"[\n{\"name\":7},\n{\"name\":\" \"},\n4]", "f:2: name is a JSON number, not a string\nf:3: a tool without a name\nf:4: a tool is a JSON number, not a Doc"},
 		{"[{\"name\":\"a\"},\n{\"name\":\"b\",}]", "f:2: broken JSON: invalid character '}' looking for beginning of object key string"},
 		{"[{\"name\":\"a\"},\n{\"name\":", "f:2: broken JSON: the file ends within a tool"},
 		{"[{\"name\":\"a\"}\n", "f:2: broken JSON: the array does not end"},
 		{"[{\"name\":\"a\"}]\n[]", "f:2: something stands behind the array"},
 	} {
-		_, err := selection.ReadCatalog("f", []byte(test.data))
+		_, _, err := selection.ReadCatalog("f", []byte(test.data))
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%q: got %v, want %s", test.data, err, test.want)
 		}
 	}
 }
 
+// Of two tools of one name the first counts.
+func TestReadCatalogWithATwin(t *testing.T) {
+	t.Parallel()
+	docs, odd, err := selection.ReadCatalog("f", []byte("[{\"name\":\"a\",\"description\":\"d\"},\n\n{\"name\":\"b\"}, {\"name\":\"a\"}]"))
+	want := []selection.Doc{{Name: "a", Description: "d"}, {Name: "b"}}
+	if diff := cmp.Diff(want, docs); diff != "" || err != nil || fmt.Sprint(odd) != "[f:3: a stands here again, which is passed over: it is in line 1 already]" {
+		t.Errorf("%v, %v (-want +got):\n%s", odd, err, diff)
+	}
+}
+
 func TestReadQueries(t *testing.T) {
 	t.Parallel()
 	docs := []selection.Doc{{Name: "Movie Finder"}, {Name: "AirQuality"}}
-	got, err := selection.ReadQueries("q", []byte("{\"query\":\"a\",\"tools\":[\"AirQuality\",\"Movie Finder\",\"AirQuality\"]}\r\n\n{\"query\":\"b\",\"tools\":[]}"), docs)
+	got, odd, err := selection.ReadQueries("q", []byte("{\"query\":\"a\",\"tools\":[\"AirQuality\",\"Movie Finder\",\"AirQuality\"]}\r\n\n{\"query\":\"b\",\"tools\":[]}"), docs)
 	want := []selection.Query{{Text: "a", Tools: []string{"AirQuality", "Movie Finder"}}, {Text: "b", Tools: []string{}}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || odd != nil {
+		t.Errorf("%v, %v (-want +got):\n%s", odd, err, diff)
 	}
-	_, err = selection.ReadQueries("q", []byte(`{"query":"a","tools":["AirQualty"]}
+	_, odd, err = selection.ReadQueries("q", []byte(`{"query":"a","tools":["AirQualty"]}
 {"query":"a","tools":["xyz"]}
 
 {"query":"a"}
@@ -101,20 +111,27 @@ nonsense
 [{"query":"a","tools":[]}]
 {"query":"a","tools":"AirQuality"}
 `), docs)
-	const faults = `q:1: the catalog has no tool "AirQualty": did you mean AirQuality?
-q:2: the catalog has no tool "xyz"
-q:4: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing
+	const odds = `[q:1: the catalog has no tool "AirQualty", which counts as missed: did you mean AirQuality? ` +
+		`q:2: the catalog has no tool "xyz", which counts as missed q:6: the query is empty]`
+	if fmt.Sprint(odd) != odds {
+		t.Errorf("odd are %v", odd)
+	}
+	const faults = `q:4: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing
 q:5: not {"query": TEXT, "tools": [NAMES]}: invalid character 'o' in literal null (expecting 'u')
-q:6: not {"query": TEXT, "tools": [NAMES]}: query or tools is missing
 q:7: not {"query": TEXT, "tools": [NAMES]}: the line is a JSON array
 q:8: not {"query": TEXT, "tools": [NAMES]}: tools is a JSON string`
 	if err == nil || err.Error() != faults {
 		t.Errorf("got %v", err)
 	}
-	if _, err := selection.ReadQueries("q", []byte(strings.Repeat("{}\n", 12)), docs); err == nil || !strings.HasSuffix(err.Error(), "\nq: and 2 more") {
+	if _, _, err := selection.ReadQueries("q", []byte(strings.Repeat("{}\n", 12)), docs); err == nil || !strings.HasSuffix(err.Error(), "\nq: and 2 more") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := selection.ReadQueries("q", []byte("\n"), docs); err == nil || err.Error() != "q:1: no requests" {
+	// What is not in the catalog is not found, and words are not needed to find none.
+	got, odd, err = selection.ReadQueries("q", []byte(strings.Repeat(`{"query":"","tools":["xyz"]}`+"\n", 12)), docs)
+	if err != nil || len(got) != 12 || got[3].Tools[0] != "xyz" || len(odd) != 11 || odd[10].Error() != "q: and 14 more" {
+		t.Errorf("%d requests, odd are %v, %v", len(got), odd, err)
+	}
+	if _, _, err := selection.ReadQueries("q", []byte("\n"), docs); err == nil || err.Error() != "q:1: no requests" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,13 +18,13 @@ func labelled(tb testing.TB, name string, heldOut bool) ([]Doc, []Query) {
 		}
 		return data
 	}
-	docs, err := ReadCatalog("tools", read(name+"_tools.json"))
-	if err != nil {
-		tb.Fatal(err)
+	docs, odd, err := ReadCatalog("tools", read(name+"_tools.json"))
+	if err != nil || odd != nil {
+		tb.Fatal(odd, err)
 	}
-	all, err := ReadQueries("queries", read(name+"_queries.jsonl"), docs)
-	if err != nil {
-		tb.Fatal(err)
+	all, odd, err := ReadQueries("queries", read(name+"_queries.jsonl"), docs)
+	if err != nil || odd != nil {
+		tb.Fatal(odd, err)
 	}
 	var half []Query
 	for _, q := range all {
