@@ -480,7 +480,7 @@ func testInterrupted(t *testing.T, s session.Store) {
 func testListedAndKilled(t *testing.T, s session.Store) {
 	ctx := t.Context()
 	value(s.Begin(ctx, key, turnOf("run", "hi", 0), "t"))(t)
-	on := value(s.Change(ctx, key, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
+	on := value(s.Change(ctx, key, nil, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
 	r := full(1, "x")
 	r.Listed = true
 	r.State = tool.State{Tools: []string{"calc", "file_read"}, Picked: "run", Meant: []string{"calc"}, Presets: []tool.PresetChoice{{Tool: "calc", Names: []string{}}}, Dropped: 7}
