@@ -435,7 +435,7 @@ func testMade(t *testing.T, s session.Store) {
 	equal(t, "changed again", value(s.Change(ctx, key, &session.Session{Title: "other"}))(t), want)
 	one := value(s.Session(ctx, key))(t)
 	equal(t, "made", one, session.Session{
-		Key: key, Title: "by hand", Caller: person, Origin: tool.FromAPI, Created: at(1), Updated: at(1), USD: new(0.0), Status: agent.Done, State: &want,
+		Key: key, Title: "by hand", Caller: person, Origin: tool.FromAPI, Created: at(1), Updated: at(1), USD: new(0.0), Status: agent.Done, Plan: true, State: &want,
 	})
 	equal(t, "turns", len(value(s.Turns(ctx, key, 1, 0, session.Whole))(t)), 0)
 
