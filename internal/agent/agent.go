@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/llm"
@@ -136,9 +137,48 @@ type Turn struct {
 	Seed   []llm.Message // what a new session begins with, before Message; nil for nothing
 	Added  []Addition    // what hooks add to the session context
 	Fresh  bool          // a model is to answer, not the cache of answers
+	Choice ToolChoice    // what the client demands of the answer
 	// Effects change the session's state as the turn begins, and are stored with
 	// its message: what a person switched holds whatever becomes of the turn.
 	Effects []tool.Effect
+}
+
+// ToolChoice is what an API client demands: that the model calls a tool, until
+// the turn ends with a call of one that the client brought.
+type ToolChoice struct {
+	Required bool   `json:"required,omitempty"`
+	Only     string `json:"only,omitempty"` // it is this one; empty for any
+}
+
+// offered reports whether sf has what is demanded: a tool of the client.
+func (c ToolChoice) offered(sf *tool.Surface) bool {
+	return slices.ContainsFunc(sf.Offered, func(e *tool.Entry) bool {
+		return e.Owner.Kind == tool.ClientOwner && (c.Only == "" || c.Only == e.Def.Name)
+	})
+}
+
+// Unoffered says that the tool which a client demands is not offered, or, where
+// it names none, none of its tools.
+type Unoffered struct{ Tool, Reason string }
+
+func (u *Unoffered) Error() string {
+	if u.Tool == "" {
+		return "the model can't be made to call a tool of the client: " + u.Reason
+	}
+	return "the model can't be made to call " + u.Tool + ": " + u.Reason
+}
+
+// reasonOf is why sf doesn't offer a client's tool of that name.
+func reasonOf(sf *tool.Surface, name string) string {
+	for _, r := range sf.Removed {
+		if r.Tool == name {
+			return r.Reason
+		}
+	}
+	if _, own := tool.Find(sf.Permitted, name); own {
+		return "the agent has a tool of that name"
+	}
+	return "none is offered under the agent's policies"
 }
 
 // Addition is text of a hook.

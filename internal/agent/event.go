@@ -94,6 +94,9 @@ type RunEnd struct {
 	Usage  llm.Usage `json:"usage"`
 	// Cut is length or filter when the answer is not all the model had to say.
 	Cut llm.Finish `json:"cut,omitempty"`
+	// Calls went to the API client that brought their tools: it runs them, and
+	// its next message has the results. Their arguments are final.
+	Calls []ToolEvent `json:"calls,omitempty"`
 	// Cached says that the answer was given to an equal request before, and no
 	// model was asked.
 	Cached bool `json:"cached,omitempty"`

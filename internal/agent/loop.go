@@ -62,6 +62,9 @@ func (l *loop) answer() error {
 		if err := l.work(r, sf); err != nil {
 			return err
 		}
+		if l.handed = r.Handed(); len(l.handed) > 0 {
+			return nil // the client goes on
+		}
 		last = r
 	}
 }
@@ -100,6 +103,7 @@ type loop struct {
 	shorter bool         // a target found the thread too long in this turn
 	text    string       // the answer so far: text of the last reply
 	last    *Round       // calls nothing; to be stored with the end of the turn
+	handed  []ToolEvent  // calls that went to the client, with which the turn ends
 	gaveUp  *llm.Attempt // with which the model call of this round failed
 	rounds  int
 	spent   []Spent // by all model calls so far
@@ -158,6 +162,9 @@ func (l *loop) finish(err error) {
 	}
 	if l.Cost != nil {
 		e.End.USD = usd
+	}
+	if end.Status == Done {
+		e.End.Calls = l.handed
 	}
 	if end.Status == Failed {
 		e.Type, e.Text, e.End.Err, e.Attempt = RunFailed, end.Error, err, l.gaveUp

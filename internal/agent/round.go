@@ -87,8 +87,13 @@ func (q *question) build(t llm.Target) (llm.Request, error) {
 	if facts.Dropped < q.least {
 		return llm.Request{}, q.refused // the same again would be refused again
 	}
-	if q.NoTools {
+	switch c := q.turn.Choice; {
+	case q.NoTools:
 		req.Choice = llm.ChoiceNone
+	case c.Required && !c.offered(&sf):
+		return llm.Request{}, &Unoffered{Tool: c.Only, Reason: reasonOf(&sf, c.Only)}
+	case c.Required:
+		req.Choice, req.Only = llm.ChoiceRequired, c.Only
 	}
 	req.Reuse = q.rounds == 0 && !q.turn.Fresh
 	if load := q.thread.Load; load != nil {
@@ -300,6 +305,17 @@ func (r *Round) Messages() []llm.Message {
 		results.Parts[i] = llm.Part{Kind: llm.KindResult, Result: o.Result()}
 	}
 	return append(out, results)
+}
+
+// Handed are the calls of the round that went to the API client.
+func (r *Round) Handed() []ToolEvent {
+	var list []ToolEvent
+	for i, o := range r.Outcomes {
+		if o.Status == tool.Handed {
+			list = append(list, ToolEvent{ID: o.Call.ID, Name: o.Tool, Index: i, Args: o.Args})
+		}
+	}
+	return list
 }
 
 // spoken reports whether m holds more than the host's own words.

@@ -48,11 +48,11 @@ type CallStats struct {
 
 func (c *CallStats) add(f CallFact) {
 	c.Count++
-	if f.Status != tool.OK {
+	if f.Status != tool.OK && f.Status != tool.Handed {
 		c.Failures++
 	}
 	c.Last, c.Ended = f.Started, f.Status
-	if f.Status != tool.Refused && f.Status != tool.Invalid {
+	if f.Status != tool.Refused && f.Status != tool.Invalid && f.Status != tool.Handed {
 		c.took = append(c.took, f.Took)
 	}
 }

@@ -38,7 +38,7 @@ type Explanation struct {
 	Agent   string      `json:"agent,omitempty"`
 	States  []StateLine `json:"states"` // six, in order
 	Fix     string      `json:"fix,omitempty"`
-	Nearest []string    `json:"nearest,omitempty"` // for a name that nothing has
+	Nearest []string    `json:"nearest,omitempty"` // for a name that nothing has, or that can mean several tools
 	// Doubts tell what is odd about what was asked, a line each.
 	Doubts []string `json:"doubts,omitempty"`
 	// Changes tells what was changed of its schema for the provider, a line each.
@@ -99,9 +99,13 @@ var stateNames = [...]string{"installed", "discovered", "registered", "exposed",
 // without privileges is told when it was in a session of their own. The only
 // error is that of reading the stored call.
 func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask, name string) (Explanation, error) {
-	cat := e.registry.Catalog()
+	cat := e.known(s)
 	x := newExplainer(strings.TrimSpace(name), s)
-	entry, _ := find(cat.Entries, name)
+	entry, several := find(cat.Entries, name)
+	if len(several) > 0 {
+		x.ambiguous(several)
+		return x.Explanation, nil
+	}
 	if entry == nil {
 		x.missing(cat, name)
 		return x.Explanation, nil
@@ -163,6 +167,12 @@ func (x *explainer) no(state int, detail string, where source.Pos, fix string) {
 	}
 }
 
+// ambiguous explains a name that several tools can be meant by.
+func (x *explainer) ambiguous(names []string) {
+	x.no(installed, "the name can mean several tools: "+strings.Join(names, ", "), source.Pos{}, "name one of them exactly")
+	x.Nearest = names
+}
+
 // missing explains a tool that is not registered.
 func (x *explainer) missing(cat *tool.Catalog, name string) {
 	for _, n := range cat.Notes {
@@ -216,7 +226,10 @@ func (x *explainer) present(e *tool.Entry, notes []tool.Note) {
 	case tool.PluginOwner, tool.SubprocessOwner:
 		x.yes(discovered, "by its manifest")
 		x.yes(registered, "its manifest names it")
-	case tool.MCPOwner, tool.NodeOwner, tool.ClientOwner:
+	case tool.ClientOwner:
+		x.yes(discovered, "with the request")
+		x.yes(registered, "as %s", e.Def.Name)
+	case tool.MCPOwner, tool.NodeOwner:
 		x.yes(discovered, "listed by %s", o)
 		x.yes(registered, "as %s", e.Def.Name)
 	default:
@@ -272,6 +285,8 @@ func (x *explainer) last(o *tool.Outcome) {
 		x.yes(executed, "answered by the result cache")
 	case o.Status == tool.OK:
 		x.yes(executed, "ok, in %s", took(o.Ended.Sub(o.Started)))
+	case o.Status == tool.Handed:
+		x.yes(executed, "handed to the API client, which runs it")
 	case o.Ran():
 		x.yes(executed, "%s: %s", o.Status, gist(llm.JoinText(o.Content)))
 	case o.Refusal != nil:

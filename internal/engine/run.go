@@ -74,7 +74,7 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 		inv.result = got.result
 		succeeded(inv, timeUp)
 	}
-	if inv.out.Status != tool.OK {
+	if inv.out.Status != tool.OK && inv.out.Status != tool.Handed {
 		inv.out.Step = "run"
 	}
 	return true
@@ -95,6 +95,8 @@ func (r runner) writing(inv *invocation) *cache.Write {
 func succeeded(inv *invocation, timeUp bool) {
 	inv.out.Status, inv.out.Content = tool.OK, filled(inv.result.Content)
 	switch {
+	case inv.entry.Owner.Kind == tool.ClientOwner:
+		inv.out.Status = tool.Handed
 	case !inv.result.IsError:
 	case timeUp:
 		inv.out.Status = tool.TimedOut

@@ -140,8 +140,8 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 		Snapshots: g.history, Trim: trim, Parameters: g.models.parameters,
 	})
 	a.profile = run.Profile{
-		Lend: a.Engine.Lend,
-		ID:   c.ID, Model: c.Model, Workspace: files.Dir(), Skills: runtimeList(c.Skills.Allow),
+		Lend: a.Engine.Lend, Bring: a.Engine.Bring,
+		ID: c.ID, Model: c.Model, Workspace: files.Dir(), Skills: runtimeList(c.Skills.Allow),
 		Limits: agent.Limits{Rounds: c.Tools.MaxToolIterations, Hint: c.Tools.LoopGuard.Hint, Stop: c.Tools.LoopGuard.Stop},
 		Loop:   &agent.Agent{Models: a.models, Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now, Cost: g.models.set.Cost},
 	}

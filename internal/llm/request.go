@@ -47,6 +47,8 @@ type Choice string
 const (
 	ChoiceAuto Choice = ""     // the model decides
 	ChoiceNone Choice = "none" // tools stay in the request, so that its prefix holds, but may not be called
+	// ChoiceRequired has the model call a tool, where its provider can be told so.
+	ChoiceRequired Choice = "required"
 )
 
 // ToolSpec is what a model sees of a tool. In a request, Parameters is JSON Schema
@@ -77,6 +79,7 @@ type Request struct {
 
 	Tools  []ToolSpec
 	Choice Choice
+	Only   string // the tool that is to be called; empty for any. It goes with ChoiceRequired.
 
 	MaxOutput   int      // tokens; 0 leaves it to the provider
 	Temperature *float64 // nil leaves it to the provider

@@ -221,7 +221,7 @@ func keyOf(s *Settings, req *llm.Request) (AnswerKey, error) {
 	enc := json.NewEncoder(h)
 	for _, v := range []any{
 		s.Name, s.Type, s.BaseURL, s.Headers, req.Target,
-		req.MaxOutput, req.Temperature, req.Reasoning, req.Choice,
+		req.MaxOutput, req.Temperature, req.Reasoning, req.Choice, req.Only,
 		req.Static, req.Session, timeless(req.Messages, req.Clock),
 	} {
 		if err := enc.Encode(v); err != nil {

@@ -170,6 +170,7 @@ func TestAnotherRequestIsAskedAnew(t *testing.T) {
 		"Messages":    func(q *llm.Request) { q.Messages[2].Parts[2].Text = "another memory" },
 		"Tools":       func(q *llm.Request) { q.Tools = []llm.ToolSpec{{Name: "calc"}} },
 		"Choice":      func(q *llm.Request) { q.Choice = llm.ChoiceNone },
+		"Only":        func(q *llm.Request) { q.Only = "calc" },
 		"MaxOutput":   func(q *llm.Request) { q.MaxOutput = 5 },
 		"Temperature": func(q *llm.Request) { q.Temperature = &half },
 		"Reasoning":   func(q *llm.Request) { q.Reasoning = "high" },

@@ -21,6 +21,7 @@ const (
 	Cancelled   Status = "cancelled"   // the run was stopped
 	Panicked    Status = "panic"       // the tool's code is broken
 	Interrupted Status = "interrupted" // the process died; whether it ran is unknown
+	Handed      Status = "handed"      // it went to the client that brought the tool, whose next message has the result
 )
 
 // Refusal is the one error by which a step or a guard says no.
@@ -99,7 +100,7 @@ func (o Outcome) Ran() bool {
 
 // Result is the outcome as the transcript holds it.
 func (o Outcome) Result() *llm.ToolResult {
-	return &llm.ToolResult{CallID: o.Call.ID, Name: o.Tool, Content: o.Content, IsError: o.Status != OK}
+	return &llm.ToolResult{CallID: o.Call.ID, Name: o.Tool, Content: o.Content, IsError: o.Status != OK && o.Status != Handed}
 }
 
 // EventType tells the variants of an [Event] apart.

@@ -6,7 +6,7 @@ import "strings"
 // in which people read them.
 var Groups = []string{
 	"fs", "shell", "git", "web", "data", "dev", "media", "memory", "sessions",
-	"automation", "messaging", "code", "plugins", "mcp",
+	"automation", "messaging", "code", "plugins", "mcp", "client",
 }
 
 // SelectorKind is what an entry of a list of tools selects by.
@@ -76,6 +76,8 @@ func inGroup(name string, d *Definition, owner Owner) bool {
 		return owner.isPlugin()
 	case "mcp":
 		return owner.Kind == MCPOwner
+	case "client":
+		return owner.Kind == ClientOwner
 	}
 	return name == d.Category
 }

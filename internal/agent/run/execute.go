@@ -156,6 +156,12 @@ func (r *Runner) loop(l *lane, run *Run) {
 		}
 		defer revoke()
 	}
+	skipped, err := r.bring(run)
+	if err != nil {
+		r.refuse(run, err)
+		return
+	}
+	defer skipped.revoke()
 	loop.Prompts = &requests{loop.Prompts, r.opts.Hooks}
 	turn, failures, err := r.Consult(run.ctx, run.turn(), false)
 	if err != nil {
@@ -174,11 +180,29 @@ func (r *Runner) loop(l *lane, run *Run) {
 		for _, f := range failures {
 			run.notice("hook", f, "")
 		}
-		failures = nil
+		for _, n := range skipped.notes {
+			run.notice("tools", fmt.Sprintf("the client's tool %s is left out: %s", n.Tool, n.Reason), "")
+		}
+		failures, skipped.notes = nil, nil
 	}
 	if !run.hasBegun() {
 		r.giveUp(run)
 	}
+}
+
+// loan is what a client's tools are brought under.
+type loan struct {
+	notes  []tool.Note // of those that were left out
+	revoke func()
+}
+
+// bring brings the client's tools, if there are any.
+func (r *Runner) bring(run *Run) (*loan, error) {
+	if len(run.request.Brought.Tools) == 0 {
+		return &loan{revoke: func() {}}, nil
+	}
+	notes, revoke, err := run.profile.Bring(run.ID, run.request.Brought)
+	return &loan{notes, revoke}, err
 }
 
 // rescue ends a run whose code broke. A fault in the loop's own code must not
@@ -205,6 +229,7 @@ func (run *Run) turn() agent.Turn {
 	t := agent.Turn{
 		Scope: run.runner.scope(run.profile, run.request, run.ID), Message: run.request.Message,
 		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Fresh: run.request.Fresh,
+		Choice: run.request.Choice,
 	}
 	if run.request.Plan {
 		t.Effects = []tool.Effect{agent.PlanMode(true)}

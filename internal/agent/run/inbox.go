@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -113,15 +114,22 @@ type rest struct {
 	Flush     bool          `json:"flush,omitempty"`
 	Depth     int           `json:"depth,omitempty"`
 	Client    []string      `json:"client,omitempty"`
+
+	Brought *tool.Brought    `json:"brought,omitempty"`
+	Choice  agent.ToolChoice `json:"choice,omitzero"`
 }
 
 // entry is the run's message as the inbox keeps it. busy is how it was placed.
 func (run *Run) entry(busy Busy) (Entry, error) {
 	q := &run.request
+	var brought *tool.Brought
+	if len(q.Brought.Tools) > 0 {
+		brought = &q.Brought
+	}
 	b, err := json.Marshal(rest{
 		Delivery: q.Delivery, Message: q.Message, Model: q.Model, WhileBusy: busy, System: q.System, Seed: q.Seed, Fresh: q.Fresh, Plan: q.Plan,
 		Cap: names(q.Cap), Declared: names(q.Declared), Allow: names(q.Allow), Deny: q.Deny,
-		Sandbox: q.Sandbox, Flush: q.Flush, Depth: q.Depth, Client: q.Client,
+		Sandbox: q.Sandbox, Flush: q.Flush, Depth: q.Depth, Client: q.Client, Brought: brought, Choice: q.Choice,
 	})
 	return Entry{Run: run.ID, Session: run.key(), Caller: q.Caller, Origin: q.Origin, Queued: run.queued, Rest: b}, err
 }
@@ -160,6 +168,9 @@ func (e *Entry) request() (Request, error) {
 	q.Delivery, q.Message, q.Model, q.WhileBusy = r.Delivery, r.Message, r.Model, r.WhileBusy
 	q.System, q.Seed, q.Fresh, q.Plan, q.Cap, q.Declared = r.System, r.Seed, r.Fresh, r.Plan, list(r.Cap), list(r.Declared)
 	q.Allow, q.Deny, q.Sandbox, q.Flush, q.Depth, q.Client = list(r.Allow), r.Deny, r.Sandbox, r.Flush, r.Depth, r.Client
+	if q.Choice = r.Choice; r.Brought != nil {
+		q.Brought = *r.Brought
+	}
 	return q, q.check()
 }
 

@@ -247,5 +247,8 @@ func (run *Run) size() int {
 	for _, m := range run.request.Seed {
 		n += messageBytes(m)
 	}
+	for _, t := range run.request.Brought.Tools {
+		n += fixedBytes + len(t.Description) + len(t.Parameters)
+	}
 	return n
 }

@@ -91,6 +91,9 @@ type Profile struct {
 	Limits    agent.Limits
 	// Lend gives a run tools of its own until revoke is called; see Request.Bound.
 	Lend func(run string, tools ...tool.Tool) (revoke func(), err error)
+	// Bring does the same with tools of an API client; see Request.Brought. It
+	// tells of those that it leaves out.
+	Bring func(run string, b tool.Brought) (skipped []tool.Note, revoke func(), err error)
 }
 
 // Request asks for a run. Caller is whom the front end found to be there; no
@@ -136,6 +139,12 @@ type Request struct {
 	Flush    bool
 	Depth    int
 	Client   []string
+
+	// Brought are tools that an API client brings with the message: the run ends
+	// with a call of one, and the client's next message has its result. Choice
+	// is what the client demands of the answer.
+	Brought tool.Brought
+	Choice  agent.ToolChoice
 
 	// Bound are tools that the host lends to this run alone, as a flow that sets
 	// something up does; no front end has a way to bring some. They end with the

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/llm"
 )
 
 // Start gives req its place and returns its run, whose events will show the
@@ -116,7 +118,12 @@ func (req *Request) check() error {
 
 // busy is what req does when its session's run is going.
 func (r *Runner) busy(req Request) Busy {
-	if req.WhileBusy != "" {
+	switch {
+	case len(req.Brought.Tools) > 0:
+		return Queue // the run that is going has not got them
+	case slices.ContainsFunc(req.Message.Parts, func(p llm.Part) bool { return p.Kind == llm.KindResult }):
+		return Queue // what it answers is no call of the run that is going
+	case req.WhileBusy != "":
 		return req.WhileBusy
 	}
 	return r.opts.WhileBusy

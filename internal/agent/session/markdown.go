@@ -117,7 +117,7 @@ func roundText(b *strings.Builder, r agent.Round) {
 func said(m llm.Message) string { return strings.Map(legible, Words(m)) }
 
 // Words is the text of a message, with a line that names each file and image of
-// it. What the host added for the model is left out.
+// it, and what a client answered to calls. What the host added for the model is left out.
 func Words(m llm.Message) string {
 	// Images that a person gave are among their files.
 	files := slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Kind == llm.KindFile })
@@ -128,6 +128,8 @@ func Words(m llm.Message) string {
 			b.WriteString(p.Text)
 		case p.Media != nil && (p.Kind == llm.KindFile || p.Kind == llm.KindMedia && !files):
 			fmt.Fprintf(&b, "\n[%s]\n", cmp.Or(p.Media.Name, p.Media.MIME, "attachment"))
+		case p.Kind == llm.KindResult && p.Result != nil:
+			fmt.Fprintf(&b, "\n[result of %s]\n%s\n", p.Result.Name, llm.JoinText(p.Result.Content))
 		}
 	}
 	return strings.TrimSpace(b.String())

@@ -13,7 +13,9 @@ import (
 // Thread is the transcript of turns as a model gets it: for each turn the
 // person's message as it was stored, context included, then for each round
 // what joined before it, the reply, and one message with exactly one result
-// per call, in the order of the calls. The last turn may be running.
+// per call, in the order of the calls. What a client answered to calls that went
+// to it comes with the next turn's message, and stands behind the calls. The last
+// turn may be running.
 //
 // It is valid whatever happened. A call without a result gets one that says
 // so, a turn that ended without an answer gets a short one unless a client told
@@ -26,13 +28,21 @@ func Thread(turns []Turn) []llm.Message {
 	}
 	out := make([]llm.Message, 0, n)
 	for i, t := range turns {
-		out = append(out, t.Message)
+		if said := besides(t.Message); len(said.Parts) > 0 {
+			out = append(out, said)
+		}
+		var got map[string]*llm.ToolResult // of calls that went to the client
+		if i < len(turns)-1 {
+			got = results(turns[i+1].Message)
+		}
 		for _, r := range t.Rounds {
-			out = append(out, messages(r)...)
+			out = append(out, messages(r, got, t.Seeded)...)
 		}
 		switch {
 		case t.Seeded && len(t.Rounds) == 0:
 			// The person said several things in a row; nobody failed to answer.
+		case len(Awaited(t)) > 0:
+			// The client went on, with the results or without.
 		case t.Status != agent.Running || i < len(turns)-1:
 			out = closed(out, t)
 		}
@@ -40,19 +50,14 @@ func Thread(turns []Turn) []llm.Message {
 	return out
 }
 
-// messages is a round as the thread holds it.
-func messages(r agent.Round) []llm.Message {
+// messages is a round as the thread holds it, with got as [outcomeOf] has it.
+func messages(r agent.Round, got map[string]*llm.ToolResult, client bool) []llm.Message {
 	r.Reply.Message.Role = llm.Assistant
 	r.Reply.Message.Parts = tidy(r.Reply.Message.Parts)
 	calls := r.Reply.Message.Calls()
 	outcomes := make([]tool.Outcome, len(calls))
 	for i, c := range calls {
-		if i < len(r.Outcomes) && r.Outcomes[i].Status != "" {
-			outcomes[i] = r.Outcomes[i]
-			outcomes[i].Content = spoken(outcomes[i].Content)
-		} else {
-			outcomes[i] = Interrupted(c, time.Time{})
-		}
+		outcomes[i] = outcomeOf(&r, i, c, got, client)
 		outcomes[i].Call.ID = c.ID
 		if outcomes[i].Tool == "" {
 			outcomes[i].Tool = c.Name

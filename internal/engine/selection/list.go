@@ -189,6 +189,8 @@ func (p *picking) all() {
 func (p *picking) whyAll(e *tool.Entry) tool.Why {
 	declared := p.Scope.Declared()
 	switch {
+	case e.Owner.Kind == tool.ClientOwner:
+		return tool.ForClient
 	case !declared.Limited():
 		return tool.ForAll
 	case declared.Allows(e.Def.Name):

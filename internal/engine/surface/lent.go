@@ -1,7 +1,6 @@
 package surface
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/goclaw/goclaw/internal/tool"
@@ -53,7 +52,6 @@ func (d *Decider) lend(dec *Decision, f *Facts, run string) *Decision {
 			out.Permitted = append(out.Permitted, f.shown(e))
 		}
 	}
-	slices.SortFunc(out.Permitted, func(a, b *tool.Entry) int { return cmp.Compare(a.Def.Name, b.Def.Name) })
-	slices.SortFunc(out.Removed, func(a, b tool.Removal) int { return cmp.Compare(a.Tool, b.Tool) })
+	out.sort()
 	return &out
 }

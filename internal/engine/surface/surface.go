@@ -102,8 +102,10 @@ type Decider struct {
 
 	mu       sync.Mutex
 	lent     map[string][]*tool.Entry // by run
+	brought  map[string]*brought      // by run
 	dialects Dialects
 	policies Policies
+	revision int         // of dialects and policies
 	now      *generation // nil until the first decision under these policies
 }
 
@@ -115,6 +117,7 @@ const maxRemembered = 64
 type generation struct {
 	catalog   *tool.Catalog
 	policies  Policies
+	revision  int // of the decider
 	factories []*tool.Entry
 	rules     []*rule
 	decisions map[key]*Decision
@@ -135,6 +138,7 @@ func (d *Decider) SetPolicies(p Policies) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.policies, d.now = p, nil
+	d.revision++
 }
 
 // Dialects tells what the provider of a target takes of JSON Schema, nil when it
@@ -147,6 +151,7 @@ func (d *Decider) SetDialects(of Dialects) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dialects, d.now = of, nil
+	d.revision++
 }
 
 // Decide runs the tools of cat through the layers, for a run of scope s that
@@ -167,8 +172,8 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	dec := g.decisions[k]
-	if dec == nil || len(d.lent[s.Run()]) > 0 {
+	dec, lent := g.decisions[k], len(d.lent[s.Run()]) > 0
+	if dec == nil || lent {
 		// The lists of a request are held against all tools, which takes long:
 		// other runs needn't wait for that.
 		d.mu.Unlock()
@@ -182,9 +187,15 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 			}
 			g.decisions[k] = dec
 		}
-		return d.lend(dec.with(bound), &f, s.Run())
 	}
-	return dec.with(bound)
+	dec = dec.with(bound)
+	if b := d.brought[s.Run()]; b != nil {
+		dec = d.join(dec, cat, b, s, t)
+	}
+	if lent {
+		dec = d.lend(dec, &f, s.Run())
+	}
+	return dec
 }
 
 // complete adds to f what belongs to the agent, and the lists of the request.
@@ -206,17 +217,24 @@ func (d *Decider) generation(cat *tool.Catalog) *generation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now == nil || d.now.catalog != cat {
-		g := &generation{
-			catalog: cat, policies: d.policies, rules: d.policies.compile(cat), decisions: map[key]*Decision{}, fits: map[*jsonschema.Dialect]*fits{},
-		}
-		for _, e := range cat.Entries {
-			if _, ok := e.Tool.(tool.Binder); ok {
-				g.factories = append(g.factories, e)
-			}
-		}
-		d.now = g
+		d.now = d.compile(cat)
 	}
 	return d.now
+}
+
+// compile makes what holds for cat under the present policies. The caller
+// holds d.mu.
+func (d *Decider) compile(cat *tool.Catalog) *generation {
+	g := &generation{
+		catalog: cat, policies: d.policies, revision: d.revision, rules: d.policies.compile(cat),
+		decisions: map[key]*Decision{}, fits: map[*jsonschema.Dialect]*fits{},
+	}
+	for _, e := range cat.Entries {
+		if _, ok := e.Tool.(tool.Binder); ok {
+			g.factories = append(g.factories, e)
+		}
+	}
+	return g
 }
 
 // judge asks the layers about each tool.

@@ -43,7 +43,10 @@ func chatCompletions(s *Server, w http.ResponseWriter, r *http.Request, c Caller
 	if err != nil {
 		return err
 	}
-	req := run.Request{ID: id, Caller: c.Principal, Origin: c.origin(), Message: talk.said, System: talk.system}
+	req := run.Request{
+		ID: id, Caller: c.Principal, Origin: c.origin(), Message: talk.said, System: talk.system,
+		Brought: talk.tools.brought, Choice: talk.tools.choice,
+	}
 	if req.Agent, err = s.agentOfModel(r.Context(), q.Model); err != nil {
 		return err
 	}
@@ -58,7 +61,12 @@ func chatCompletions(s *Server, w http.ResponseWriter, r *http.Request, c Caller
 	} else if req.Session, err = s.named(r.Context(), c, req.Agent, name, mayUse); err != nil {
 		return err
 	}
-	f, err := s.complete(r, c, req)
+	var f foundRun
+	if len(talk.results) > 0 {
+		f, err = s.goOn(r, c, &req, &talk, name != "")
+	} else {
+		f, err = s.complete(r, c, req)
+	}
 	if err == nil {
 		q := asked{agent: req.Agent, words: talk.said.Text(), files: files(talk.said)}
 		if name != "" {
@@ -74,7 +82,10 @@ func chatCompletions(s *Server, w http.ResponseWriter, r *http.Request, c Caller
 		defer context.AfterFunc(r.Context(), f.live.Stop)()
 	}
 	setRunHeaders(w, f)
-	a := &completion{id: "chatcmpl-" + w.Header().Get("X-GoClaw-Run"), model: modelPrefix + req.Agent, created: s.opts.Now().Unix()}
+	a := &completion{
+		run: w.Header().Get("X-GoClaw-Run"), model: modelPrefix + req.Agent, created: s.opts.Now().Unix(), written: talk.tools.written,
+	}
+	a.id = "chatcmpl-" + a.run
 	events := s.eventsOf(r.Context(), f)
 	if q.Stream {
 		return ours(a.stream(r.Context(), w, events, q.StreamOptions.IncludeUsage))
@@ -110,6 +121,45 @@ func (s *Server) complete(r *http.Request, c Caller, req run.Request) (foundRun,
 		return foundRun{live: again}, err
 	}
 	return s.start(r.Context(), c, req)
+}
+
+// goOn starts the run that goes on with what the client answered to calls. They
+// wait in the session that is named, else in that of the run which handed them
+// out: where nobody went on in it meanwhile the client is answered there, so
+// that what the agent did besides is not lost. Else the conversation begins anew
+// as the client tells it.
+func (s *Server) goOn(r *http.Request, c Caller, req *run.Request, talk *conversation, named bool) (foundRun, error) {
+	w, err := s.awaitedBy(r.Context(), c, req.Agent, talk.results)
+	if err != nil {
+		return foundRun{}, err
+	}
+	if w != nil && (!named || w.Session.ID == req.Session) {
+		here := *req
+		here.Session, here.Seed, here.Message = w.Session.ID, nil, talk.message(w.parts)
+		if again, err := s.again(r, here); err != nil || again != nil {
+			return foundRun{live: again}, err
+		}
+		if w.last {
+			*req = here
+			return s.start(r.Context(), c, here)
+		}
+	}
+	if named {
+		if req.ID != "" { // the first try with this key may have had them
+			if f, err := s.findRun(r.Context(), c, req.ID, session.Told); err == nil {
+				return f, nil
+			}
+		}
+		first := talk.results[0]
+		return foundRun{}, badField(first.at+".tool_call_id",
+			"the session %q waits for no result of call %q: it has one, the conversation went on without, or other calls wait with it", req.Session, clipped(first.id))
+	}
+	parts, p := talk.told()
+	if p != nil {
+		return foundRun{}, p
+	}
+	req.Message = talk.message(parts)
+	return s.complete(r, c, *req)
 }
 
 // eventsOf yields the events of a run from its first, as they happened or as
@@ -197,20 +247,23 @@ func (s *Server) again(r *http.Request, req run.Request) (*run.Run, error) {
 }
 
 func sameWords(a, b run.Request) bool {
-	return a.Caller.ID == b.Caller.ID && a.Message.Text() == b.Message.Text() && len(a.Message.Parts) == len(b.Message.Parts)
+	return a.Caller.ID == b.Caller.ID && session.Words(a.Message) == session.Words(b.Message) && len(a.Message.Parts) == len(b.Message.Parts)
 }
 
 // completion puts a run's events into the form of OpenAI's answers.
 type completion struct {
 	id, model string
+	run       string
 	created   int64
+	written   map[string]string // the client's names of its tools, by the canonical ones
 
 	reasoning strings.Builder
 	texts     [][]byte // of each round
 	worked    bool     // tools ran since the last model call: the next begins a round
 	fresh     bool     // nothing of this round has been sent
 	images    []ChatImage
-	failed    string // why the run failed
+	failed    string           // why the run failed
+	unoffered *agent.Unoffered // why the client can't have what it demands
 	end       *agent.RunEnd
 }
 
@@ -256,6 +309,9 @@ func (a *completion) take(e agent.Event) (text, reasoning string, retracted bool
 		}
 	case agent.RunFailed:
 		a.failed, a.end = e.Text, e.End
+		if errors.As(e.End.Err, &a.unoffered) {
+			a.failed = ""
+		}
 	case agent.RunFinished:
 		a.end = e.End
 	}
@@ -283,6 +339,8 @@ func (a *completion) lack(ctx context.Context) error {
 		p := problem(http.StatusServiceUnavailable, "unavailable", "the gateway stops; the message is kept and answered after its next start")
 		p.after = stoppingFor
 		return p
+	case a.unoffered != nil:
+		return badField("tool_choice", "%v", a.unoffered)
 	case a.failed != "":
 		return problem(http.StatusBadGateway, "run_failed", "%s", a.failed)
 	case a.end.Status == agent.Interrupted:
@@ -308,7 +366,10 @@ func (a *completion) whole(ctx context.Context, w http.ResponseWriter, events it
 	return answer(w, http.StatusOK, ChatCompletion{
 		ID: a.id, Object: "chat.completion", Created: a.created, Model: a.model, Usage: usageOf(a.end.Usage),
 		Choices: []ChatChoice{{
-			Message:      ChatAnswer{Role: "assistant", Content: a.text(), ReasoningContent: a.reasoning.String(), Images: a.images},
+			Message: ChatAnswer{
+				Role: "assistant", Content: a.text(), ReasoningContent: a.reasoning.String(), Images: a.images,
+				ToolCalls: handed(a.run, a.end.Calls, a.written),
+			},
 			FinishReason: a.reason(),
 		}},
 	})
@@ -316,10 +377,12 @@ func (a *completion) whole(ctx context.Context, w http.ResponseWriter, events it
 
 // reason says in OpenAI's words why the answer ended.
 func (a *completion) reason() string {
-	switch a.end.Cut {
-	case llm.FinishLength:
+	switch {
+	case len(a.end.Calls) > 0:
+		return "tool_calls"
+	case a.end.Cut == llm.FinishLength:
 		return "length"
-	case llm.FinishFilter:
+	case a.end.Cut == llm.FinishFilter:
 		return "content_filter"
 	}
 	return "stop"
@@ -366,6 +429,16 @@ func (a *completion) stream(ctx context.Context, w http.ResponseWriter, events i
 	}
 	if a.end == nil {
 		return nil
+	}
+	for i, call := range handed(a.run, a.end.Calls, a.written) {
+		// The head comes first, as clients have it from OpenAI.
+		head, args := call, ChatToolCall{Index: &i, Function: ChatCalled{Arguments: call.Function.Arguments}}
+		head.Index, head.Function.Arguments = &i, ""
+		for _, piece := range []ChatToolCall{head, args} {
+			if err := a.send(st, ChatDelta{ToolCalls: []ChatToolCall{piece}}, nil); err != nil {
+				return err
+			}
+		}
 	}
 	reason := a.reason()
 	if err := a.send(st, ChatDelta{}, &reason); err != nil {

@@ -24,12 +24,20 @@ type ChatRequest struct {
 	// User names a session that the caller began, unless the header X-GoClaw-Session names one.
 	User string `json:"user,omitempty"`
 
+	// Tools are the client's own: the answer may be calls of them, whose results
+	// the next request brings. They stand beside the agent's, under its policies,
+	// and never in the place of one.
+	Tools []ChatTool `json:"tools,omitempty"`
+	// ToolChoice is auto, none, required, or {"type": "function", "function":
+	// {"name": …}}. It is about the client's tools alone.
+	ToolChoice any `json:"tool_choice,omitempty"`
+	// ParallelToolCalls false has an answer hold one call at most.
+	ParallelToolCalls *bool `json:"parallel_tool_calls,omitempty"`
+
 	// What follows is refused when it asks for anything.
 
 	N              *int            `json:"n,omitempty"`
-	Tools          []any           `json:"tools,omitempty"`
 	Functions      []any           `json:"functions,omitempty"`
-	ToolChoice     any             `json:"tool_choice,omitempty"`
 	ResponseFormat *ResponseFormat `json:"response_format,omitempty"`
 	Modalities     []string        `json:"modalities,omitempty"`
 	Logprobs       bool            `json:"logprobs,omitempty"`
@@ -49,12 +57,14 @@ type ResponseFormat struct {
 
 // ChatMessage is one message of a conversation as OpenAI's API writes it.
 type ChatMessage struct {
-	// Role is system, developer, user or assistant.
+	// Role is system, developer, user, assistant or tool.
 	Role string `json:"role"`
 	// Content is text, or a list of parts of type text, image_url or file.
 	Content json.RawMessage `json:"content,omitempty"`
-	// ToolCalls are refused: clients' tools are not in this version.
-	ToolCalls []any `json:"tool_calls,omitempty"`
+	// ToolCalls are those that an earlier answer held; ToolCallID says of a
+	// message of role tool which of them it has the result of.
+	ToolCalls  []ChatToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string         `json:"tool_call_id,omitempty"`
 }
 
 // ChatCompletion is the answer of POST /v1/chat/completions without a stream.
@@ -80,6 +90,8 @@ type ChatAnswer struct {
 	Role             string `json:"role"`
 	Content          string `json:"content"`
 	ReasoningContent string `json:"reasoning_content,omitempty"`
+	// ToolCalls are for the client to run; finish_reason is tool_calls then.
+	ToolCalls []ChatToolCall `json:"tool_calls,omitempty"`
 	// Images are those that the model made, in the form that OpenRouter gave them.
 	Images  []ChatImage `json:"images,omitempty"`
 	Refusal *string     `json:"refusal" jsonschema:"oneof_type=string;null"` // always null
@@ -104,10 +116,11 @@ type ChunkChoice struct {
 
 // ChatDelta is what a [ChunkChoice] adds.
 type ChatDelta struct {
-	Role             string      `json:"role,omitempty"`
-	Content          *string     `json:"content,omitempty"`
-	ReasoningContent string      `json:"reasoning_content,omitempty"`
-	Images           []ChatImage `json:"images,omitempty"`
+	Role             string         `json:"role,omitempty"`
+	Content          *string        `json:"content,omitempty"`
+	ReasoningContent string         `json:"reasoning_content,omitempty"`
+	ToolCalls        []ChatToolCall `json:"tool_calls,omitempty"`
+	Images           []ChatImage    `json:"images,omitempty"`
 }
 
 // ChatImage is an image that a model made.
@@ -162,66 +175,6 @@ func usageOf(u llm.Usage) ChatUsage {
 	}
 }
 
-// conversation is a request's messages as a run takes them.
-type conversation struct {
-	system string        // what the client says to the model besides
-	before []llm.Message // up to the last answer
-	said   llm.Message   // what the person says now
-}
-
-// read takes the request's messages apart, and refuses what can't be honoured.
-func (q *ChatRequest) read() (conversation, *Problem) {
-	if p := q.unsupported(); p != nil {
-		return conversation{}, p
-	}
-	var c conversation
-	var system []string
-	var all []llm.Message
-	last := -1 // the last answer
-	for i, m := range q.Messages {
-		if len(m.ToolCalls) > 0 {
-			return c, badRequest("messages[%d]: tool_calls: clients' tools are not in this version; an agent uses its own", i)
-		}
-		parts, err := contentParts(m.Content)
-		if err != nil {
-			return c, badRequest("messages[%d].content: %v", i, err)
-		}
-		switch m.Role {
-		case "system", "developer":
-			if text := llm.JoinText(parts); strings.TrimSpace(text) != "" {
-				system = append(system, text)
-			}
-		case "user":
-			all = append(all, llm.Message{Role: llm.User, Parts: parts})
-		case "assistant":
-			if len(parts) > 0 {
-				last = len(all)
-				all = append(all, llm.Message{Role: llm.Assistant, Parts: parts})
-			}
-		case "tool", "function":
-			return c, badRequest("messages[%d]: role %s: clients' tools are not in this version; an agent uses its own", i, m.Role)
-		default:
-			return c, badRequest("messages[%d]: role %q is none of system, developer, user, assistant", i, m.Role)
-		}
-	}
-	c.system = strings.Join(system, "\n\n")
-	c.before = all[:last+1]
-	c.said = llm.Message{Role: llm.User}
-	for _, m := range all[last+1:] {
-		for i, p := range m.Parts {
-			// Messages in a row become one, with a blank line between them.
-			if i == 0 && len(c.said.Parts) > 0 && p.Kind == llm.KindText {
-				p.Text = "\n\n" + p.Text
-			}
-			c.said.Parts = append(c.said.Parts, p)
-		}
-	}
-	if len(c.said.Parts) == 0 {
-		return c, badRequest("messages: the last one must be the person's (role user) and say something")
-	}
-	return c, nil
-}
-
 // unsupported refuses what a client relies on and this version can't do.
 func (q *ChatRequest) unsupported() *Problem {
 	stops := q.Stop != nil && q.Stop != ""
@@ -229,10 +182,8 @@ func (q *ChatRequest) unsupported() *Problem {
 		stops = len(list) > 0
 	}
 	switch {
-	case len(q.Tools) > 0 || len(q.Functions) > 0:
-		return badRequest("tools: clients' tools are not in this version; the agent uses its own, see GET /api/tools")
-	case q.ToolChoice != nil && q.ToolChoice != "none" && q.ToolChoice != "auto":
-		return badRequest("tool_choice: an agent can't be told which tool to call; leave it out, or set it to auto")
+	case len(q.Functions) > 0:
+		return badField("functions", "this form has been replaced: write them as tools")
 	case q.N != nil && *q.N != 1:
 		return badRequest("n: an agent gives one answer; leave n out or set it to 1")
 	case q.ResponseFormat != nil && q.ResponseFormat.Type != "text" && q.ResponseFormat.Type != "":

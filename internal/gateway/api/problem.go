@@ -27,6 +27,7 @@ type Problem struct {
 	// Outcome is that of a tool call that was refused.
 	Outcome any `json:"outcome,omitempty"`
 
+	param string        // the field of an OpenAI request that it is about; empty for none
 	after time.Duration // when to try again; 0 for no word about it
 }
 
@@ -43,7 +44,7 @@ type OpenAIFault struct {
 	Message string `json:"message"`
 	// Type is invalid_request_error, rate_limit_error or server_error.
 	Type string `json:"type"`
-	// Param is always null.
+	// Param is the field that is wrong, null where it is not about one.
 	Param *string `json:"param" jsonschema:"oneof_type=string;null"`
 	// Code is one stable word.
 	Code string `json:"code"`
@@ -56,6 +57,13 @@ func problem(status int, code, format string, args ...any) *Problem {
 
 func badRequest(format string, args ...any) *Problem {
 	return problem(http.StatusBadRequest, "bad_request", format, args...)
+}
+
+// badField is badRequest about one field of an OpenAI request.
+func badField(path, format string, args ...any) *Problem {
+	p := badRequest("%s: %s", path, fmt.Sprintf(format, args...))
+	p.param = path
+	return p
 }
 
 func notFound(format string, args ...any) *Problem {
@@ -195,7 +203,11 @@ func (p *Problem) openAI() OpenAIProblem {
 	if p.Code == "internal" {
 		detail += " (" + p.Request + ")"
 	}
-	return OpenAIProblem{OpenAIFault{Message: detail, Type: kind, Code: p.Code}}
+	f := OpenAIFault{Message: detail, Type: kind, Code: p.Code}
+	if p.param != "" {
+		f.Param = &p.param
+	}
+	return OpenAIProblem{f}
 }
 
 func writeProblem(w http.ResponseWriter, p *Problem) {

@@ -148,6 +148,9 @@ func (p *replay) end(last llm.Reply) {
 	if len(last.Message.Calls()) == 0 && last.Finish.Cuts() {
 		e.End.Cut = last.Finish
 	}
+	if n := len(r.Rounds); n > 0 && r.Status == agent.Done {
+		e.End.Calls = r.Rounds[n-1].Handed()
+	}
 	if r.Status == agent.Failed {
 		e.Type, e.Text = agent.RunFailed, r.Error
 	}

@@ -50,10 +50,23 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 	}
 	e.finish()
 	e.b = append(e.b, ']')
-	if barred {
+	switch {
+	case barred:
 		e.b = append(e.b, `,"tool_choice":{"type":"none"}`...)
+	case req.Choice == llm.ChoiceRequired && len(req.Tools) > 0 && (f.thinking == "" || f.thinking == thinkDisabled):
+		e.force(req.Only) // a model that thinks can't be made to call
 	}
 	return append(e.b, '}'), nil
+}
+
+// force has the model call a tool, this one where it is named.
+func (e *encoder) force(name string) {
+	if name == "" {
+		e.b = append(e.b, `,"tool_choice":{"type":"any"}`...)
+		return
+	}
+	e.b = append(e.b, `,"tool_choice":{"type":"tool","name":`...)
+	e.b = append(jsonstring.Append(e.b, e.names.Sent(name)), '}')
 }
 
 // room is what goes along of images and files. The API takes requests of 32 MB,

@@ -427,3 +427,21 @@ func TestImagesOfFailuresFollow(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 }
+
+// A call is demanded of a model that doesn't think: the API refuses both at once.
+func TestDemandingACall(t *testing.T) {
+	t.Parallel()
+	req := sample()
+	req.Choice = llm.ChoiceRequired
+	if got := encoded(t, req, 0); bytes.Contains(got, []byte("tool_choice")) {
+		t.Errorf("a model that thinks: %s", got)
+	}
+	req.Target.Model, req.Reasoning = "claude-haiku-4-5", "off"
+	if got := encoded(t, req, 0); !bytes.HasSuffix(got, []byte(`,"tool_choice":{"type":"any"}}`)) {
+		t.Errorf("any: %s", got)
+	}
+	req.Only = "file_read"
+	if got := encoded(t, req, 0); !bytes.HasSuffix(got, []byte(`,"tool_choice":{"type":"tool","name":"file_read"}}`)) {
+		t.Errorf("one: %s", got)
+	}
+}

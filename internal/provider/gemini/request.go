@@ -61,10 +61,27 @@ func encode(req *llm.Request, f form) ([]byte, error) {
 		e.text(roleUser, goOn)
 	}
 	e.b = append(e.b, `]}]`...)
-	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 {
-		e.sdk(`,"toolConfig":`, noCalls)
+	if len(req.Tools) > 0 {
+		e.choice(req)
 	}
 	return append(e.b, '}'), nil
+}
+
+// choice says whether the model may call functions, or has to.
+func (e *encoder) choice(req *llm.Request) {
+	c := &genai.FunctionCallingConfig{}
+	switch req.Choice {
+	case llm.ChoiceNone:
+		c.Mode = genai.FunctionCallingConfigModeNone
+	case llm.ChoiceRequired:
+		c.Mode = genai.FunctionCallingConfigModeAny
+		if req.Only != "" {
+			c.AllowedFunctionNames = []string{e.names.Sent(req.Only)}
+		}
+	default:
+		return
+	}
+	e.sdk(`,"toolConfig":`, &genai.ToolConfig{FunctionCallingConfig: c})
 }
 
 // shows tells which media go along, of those that the target takes: GIF images
@@ -89,9 +106,6 @@ type encoder struct {
 	role   string // of the content that is being written; "" before the first
 	called bool   // it has a call
 }
-
-// noCalls forbids the functions that a request offers.
-var noCalls = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeNone}}
 
 // sdk writes a value of the SDK's types, which have no content that can't be
 // written. What a transcript holds isn't written so: its types read and write

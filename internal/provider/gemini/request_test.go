@@ -320,3 +320,17 @@ func TestAFileThatNeverHasRoom(t *testing.T) {
 		t.Errorf("%.400s", body)
 	}
 }
+
+// A call that is demanded is demanded last, of one function where it is named.
+func TestDemandingACall(t *testing.T) {
+	t.Parallel()
+	req := sample()
+	req.Choice = llm.ChoiceRequired
+	if got := encoded(req, 0); !bytes.HasSuffix(got, []byte(`,"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}}`)) {
+		t.Errorf("any: %s", got)
+	}
+	req.Only = "file_read"
+	if got := encoded(req, 0); !bytes.HasSuffix(got, []byte(`,"toolConfig":{"functionCallingConfig":{"allowedFunctionNames":["file_read"],"mode":"ANY"}}}`)) {
+		t.Errorf("one: %s", got)
+	}
+}

@@ -59,10 +59,23 @@ func (m *Model) encode(req *llm.Request, d dialect) ([]byte, error) {
 		e.message(req.Messages, i)
 	}
 	e.b = append(e.b, ']')
-	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 && !d.refuses(refusedChoice) {
-		e.b = append(e.b, `,"tool_choice":"none"`...)
+	if len(req.Tools) > 0 && !d.refuses(refusedChoice) {
+		e.choice(req)
 	}
 	return append(e.b, '}'), nil
+}
+
+// choice says whether the model may call tools, or has to.
+func (e *encoder) choice(req *llm.Request) {
+	switch {
+	case req.Choice == llm.ChoiceNone:
+		e.b = append(e.b, `,"tool_choice":"none"`...)
+	case req.Choice == llm.ChoiceRequired && req.Only != "":
+		e.b = append(e.b, `,"tool_choice":{"type":"function","function":{"name":`...)
+		e.b = append(jsonstring.Append(e.b, e.names.Sent(req.Only)), `}}`...)
+	case req.Choice == llm.ChoiceRequired:
+		e.b = append(e.b, `,"tool_choice":"required"`...)
+	}
 }
 
 // head remembers the settings that were encoded last: they rarely change from

@@ -313,3 +313,20 @@ func TestDialects(t *testing.T) {
 		t.Errorf("by type: %+v", got)
 	}
 }
+
+// A call that is demanded is demanded last, of one function where it is named.
+func TestDemandingACall(t *testing.T) {
+	t.Parallel()
+	req := sample()
+	req.Choice = llm.ChoiceRequired
+	if got := encoded(t, req, dialect{}); !bytes.HasSuffix(got, []byte(`,"tool_choice":"required"}`)) {
+		t.Errorf("any: %s", got)
+	}
+	req.Only = "file_read"
+	if got := encoded(t, req, dialect{}); !bytes.HasSuffix(got, []byte(`,"tool_choice":{"type":"function","function":{"name":"file_read"}}}`)) {
+		t.Errorf("one: %s", got)
+	}
+	if got := encoded(t, req, dialect{learned: refusedChoice}); bytes.Contains(got, []byte("tool_choice")) {
+		t.Errorf("a server that refuses it: %s", got)
+	}
+}

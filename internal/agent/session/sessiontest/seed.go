@@ -193,6 +193,8 @@ func testSeedRefused(t *testing.T, s session.Store) {
 	refused := session.Key{Agent: "main", ID: "refused"}
 	for _, m := range []llm.Message{
 		{Role: llm.Results, Parts: []llm.Part{{Kind: llm.KindResult, Result: &llm.ToolResult{}}}},
+		{Role: llm.User, Parts: []llm.Part{{Kind: llm.KindResult, Result: &llm.ToolResult{CallID: "a"}}}},
+		{Role: llm.User, Parts: []llm.Part{{Kind: llm.KindCall, Call: &llm.ToolCall{ID: "a", Name: "calc"}}}},
 		{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.KindCall, Call: &llm.ToolCall{Name: "calc"}}}},
 		{Role: "system", Parts: []llm.Part{llm.Text("x")}},
 	} {

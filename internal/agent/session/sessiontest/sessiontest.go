@@ -54,6 +54,8 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"delete", testDelete},
 		{"history: a turn", testTurn},
 		{"history: seeds", testSeeds},
+		{"history: calls of a client", testClient},
+		{"history: calls that a client tells", testClientSeed},
 		{"history: any seed", testAnySeed},
 		{"history: seeds refused", testSeedRefused},
 		{"export of seeds", testSeedExport},

@@ -91,10 +91,23 @@ func Encode(req *llm.Request, f Form, settings []byte) ([]byte, error) {
 		e.plain(goOn)
 	}
 	e.b = append(e.b, ']')
-	if req.Choice == llm.ChoiceNone && len(req.Tools) > 0 {
-		e.b = append(e.b, `,"tool_choice":"none"`...)
+	if len(req.Tools) > 0 {
+		e.choice(req)
 	}
 	return append(e.b, '}'), nil
+}
+
+// choice says whether the model may call tools, or has to.
+func (e *encoder) choice(req *llm.Request) {
+	switch {
+	case req.Choice == llm.ChoiceNone:
+		e.b = append(e.b, `,"tool_choice":"none"`...)
+	case req.Choice == llm.ChoiceRequired && req.Only != "":
+		e.b = append(e.b, `,"tool_choice":{"type":"function","name":`...)
+		e.b = append(jsonstring.Append(e.b, e.names.Sent(req.Only)), '}')
+	case req.Choice == llm.ChoiceRequired:
+		e.b = append(e.b, `,"tool_choice":"required"`...)
+	}
 }
 
 // goOn is what the API is given where a transcript has nothing: it wants an item.

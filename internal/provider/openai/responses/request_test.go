@@ -184,3 +184,17 @@ func BenchmarkEncode(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 	}
 }
+
+// A call that is demanded is demanded last, of one function where it is named.
+func TestDemandingACall(t *testing.T) {
+	t.Parallel()
+	req, form := sample(), Form{Model: "gpt-6-luna", Names: provider.Names["openai"]}
+	req.Choice = llm.ChoiceRequired
+	if got := encoded(t, req, form); !bytes.HasSuffix(got, []byte(`,"tool_choice":"required"}`)) {
+		t.Errorf("any: %s", got)
+	}
+	req.Only = "file_read"
+	if got := encoded(t, req, form); !bytes.HasSuffix(got, []byte(`,"tool_choice":{"type":"function","name":"file_read"}}`)) {
+		t.Errorf("one: %s", got)
+	}
+}

@@ -1,0 +1,77 @@
+package surface
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
+)
+
+// brought are the tools that an API client brings to one run. They pass all
+// layers, under the policies as they are when that is asked.
+type brought struct {
+	catalog *tool.Catalog
+	now     *generation // nil until the first decision under these policies
+}
+
+// Bring has the tools of cat judged beside those of the agent in what is
+// decided for the run, until the returned function is called. A tool whose name
+// the agent has is left out. A run is brought one catalog.
+func (d *Decider) Bring(run string, cat *tool.Catalog) (revoke func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.brought == nil {
+		d.brought = map[string]*brought{}
+	}
+	b := &brought{catalog: cat}
+	d.brought[run] = b
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.brought[run] == b {
+			delete(d.brought, run)
+		}
+	}
+}
+
+// Brought is what Bring was given for the run; nil without any.
+func (d *Decider) Brought(run string) *tool.Catalog {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b := d.brought[run]; b != nil {
+		return b.catalog
+	}
+	return nil
+}
+
+// join is dec, of the catalog own, with what was brought. The caller holds d.mu.
+func (d *Decider) join(dec *Decision, own *tool.Catalog, b *brought, s tool.Scope, t llm.Target) *Decision {
+	if b.now == nil || b.now.revision != d.revision {
+		b.now = d.compile(b.catalog)
+	}
+	f := factsOf(s, t, nil)
+	f.complete(b.now, s, t)
+	f.fits = d.fitsFor(b.now, t)
+	more := judge(b.catalog, &f)
+	out := *dec
+	out.Permitted, out.Removed = slices.Clone(dec.Permitted), slices.Clone(dec.Removed)
+	for _, e := range more.Permitted {
+		if _, taken := own.Find(e.Def.Name); !taken {
+			out.Permitted = append(out.Permitted, e)
+		}
+	}
+	for _, r := range more.Removed {
+		if _, taken := own.Find(r.Tool); !taken {
+			out.Removed = append(out.Removed, r)
+		}
+	}
+	out.sort()
+	return &out
+}
+
+// sort puts the decision into its order.
+func (dec *Decision) sort() {
+	slices.SortFunc(dec.Permitted, func(a, b *tool.Entry) int { return cmp.Compare(a.Def.Name, b.Def.Name) })
+	slices.SortFunc(dec.Removed, func(a, b tool.Removal) int { return cmp.Compare(a.Tool, b.Tool) })
+}

@@ -1,0 +1,290 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/goclaw/goclaw/internal/fakellm"
+	"github.com/goclaw/goclaw/internal/gateway"
+)
+
+// sdk is OpenAI's own client, which speaks to the gateway.
+func (s *served) sdk() openai.ChatCompletionService {
+	return openai.NewChatCompletionService(option.WithBaseURL("http://"+s.instance.Address+"/v1"), option.WithAPIKey(s.token), option.WithHTTPClient(s.client), option.WithMaxRetries(0))
+}
+
+func weather() openai.ChatCompletionToolUnionParam {
+	return openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
+		Name: "getWeather", Description: openai.String("Tells the weather at the client's."), Strict: openai.Bool(true),
+		Parameters: openai.FunctionParameters{
+			"type": "object", "properties": map[string]any{"city": map[string]string{"type": "string"}}, "required": []string{"city"}, "additionalProperties": false,
+		},
+	})
+}
+
+// wire is the transcript that request n to the model held, in short.
+func (s *served) wire(n int) string {
+	s.t.Helper()
+	var body struct {
+		Messages []struct {
+			Role      string `json:"role"`
+			Content   any    `json:"content"`
+			ToolCalls []struct {
+				Function struct{ Name, Arguments string } `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"messages"`
+	}
+	all := s.model.Requests()
+	if n >= len(all) {
+		s.t.Fatalf("the model was asked %d times", len(all))
+	}
+	if err := json.Unmarshal(all[n].Body, &body); err != nil {
+		s.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, m := range body.Messages {
+		if m.Role == "system" {
+			continue
+		}
+		b.WriteString(m.Role)
+		for _, c := range m.ToolCalls {
+			fmt.Fprintf(&b, " %s(%s)", c.Function.Name, c.Function.Arguments)
+		}
+		if text, ok := m.Content.(string); ok && m.Role != "user" {
+			b.WriteString(" " + text)
+		}
+		b.WriteString("|")
+	}
+	return b.String()
+}
+
+// OpenAI's client works as with OpenAI: it gets calls of its own tool beside
+// which one of the agent's ran, answers them, and gets the answer; it tells the
+// whole conversation, or names a session.
+func TestOpenAIsClientBringsTools(t *testing.T) {
+	t.Parallel()
+	for _, streams := range []bool{false, true} {
+		for _, session := range []string{"", "trip"} {
+			t.Run(fmt.Sprintf("stream %v session %q", streams, session), func(t *testing.T) {
+				t.Parallel()
+				s := setup(t, "",
+					fakellm.Answer{Text: "Let me see.", Calls: []fakellm.Call{
+						fakellm.Use("getweather", `{"city":"Rome"}`), fakellm.Use("calc", `{"expression":"6*7"}`), fakellm.Use("getweather", `{"city":"Oslo"}`),
+					}},
+					fakellm.Text("Rome is warm."), fakellm.Text("You asked twice.")).serve(gateway.ServeOptions{})
+				chat := s.sdk()
+				p := openai.ChatCompletionNewParams{
+					Model: "goclaw/main", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("How is the weather?")},
+					Tools: []openai.ChatCompletionToolUnionParam{weather()},
+				}
+				ask := func() openai.ChatCompletion {
+					t.Helper()
+					var with []option.RequestOption
+					if session != "" {
+						with = append(with, option.WithHeader("X-GoClaw-Session", session))
+					}
+					if !streams {
+						c, err := chat.New(t.Context(), p, with...)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return *c
+					}
+					st := chat.NewStreaming(t.Context(), p, with...)
+					acc := openai.ChatCompletionAccumulator{}
+					for st.Next() {
+						acc.AddChunk(st.Current())
+					}
+					if err := st.Err(); err != nil {
+						t.Fatal(err)
+					}
+					return acc.ChatCompletion
+				}
+				c := ask()
+				choice := c.Choices[0]
+				if choice.FinishReason != "tool_calls" || len(choice.Message.ToolCalls) != 2 || choice.Message.Content != "Let me see." {
+					t.Fatalf("got %s", choice.RawJSON())
+				}
+				p.Messages = append(p.Messages, choice.Message.ToParam())
+				for i, want := range []string{`{"city":"Rome"}`, `{"city":"Oslo"}`} {
+					call := choice.Message.ToolCalls[i]
+					if call.Function.Name != "getWeather" || call.Function.Arguments != want || call.ID == "" {
+						t.Errorf("call %d: %+v", i, call)
+					}
+					p.Messages = append(p.Messages, openai.ToolMessage("sun over "+want, call.ID))
+				}
+				if c = ask(); c.Choices[0].Message.Content != "Rome is warm." || c.Choices[0].FinishReason != "stop" {
+					t.Fatalf("got %+v", c.Choices[0])
+				}
+				const called = `user|assistant getweather({"city":"Rome"}) calc({"expression":"6*7"}) getweather({"city":"Oslo"}) Let me see.|tool sun over {"city":"Rome"}|tool 42|tool sun over {"city":"Oslo"}|`
+				if got := s.wire(1); !strings.HasPrefix(got, called) {
+					t.Errorf("the model read %q", got)
+				}
+				p.Messages = append(p.Messages, c.Choices[0].Message.ToParam(), openai.UserMessage("And how often did I ask?"))
+				if c = ask(); c.Choices[0].Message.Content != "You asked twice." {
+					t.Fatalf("got %+v", c.Choices[0])
+				}
+				if got := s.wire(2); session != "" && !strings.HasPrefix(got, called) || strings.Count(got, "tool sun over") != 2 || !strings.Contains(got, "assistant Rome is warm.|user|") {
+					t.Errorf("the model read %q", got)
+				}
+			})
+		}
+	}
+}
+
+// chat posts a completion and returns its status and body.
+func (s *served) chat(session, body string) (int, string) {
+	s.t.Helper()
+	q, err := http.NewRequestWithContext(s.t.Context(), "POST", "http://"+s.instance.Address+"/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+s.token)
+	q.Header.Set("Content-Type", "application/json")
+	if session != "" {
+		q.Header.Set("X-GoClaw-Session", session)
+	}
+	r, err := s.client.Do(q)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.StatusCode, bodyOf(s.t, r)
+}
+
+const look = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}}}`
+
+// id is that of call n of an answer.
+func id(t *testing.T, body string, n int) string {
+	t.Helper()
+	var a struct {
+		Choices []struct {
+			Message struct {
+				ToolCalls []struct{ ID string } `json:"tool_calls"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Choices) != 1 || len(a.Choices[0].Message.ToolCalls) <= n {
+		t.Fatalf("no call %d in %s (%v)", n, body, err)
+	}
+	return a.Choices[0].Message.ToolCalls[n].ID
+}
+
+// A session takes the result of a call once, and goes on without one where
+// somebody speaks instead.
+func TestCallsOfAClientInASession(t *testing.T) {
+	t.Parallel()
+	s := setup(t, "", fakellm.Calls(fakellm.Use("look", `{"at":"door"}`)), fakellm.Text("Open."),
+		fakellm.Calls(fakellm.Use("look", `{"at":"roof"}`)), fakellm.Text("Never mind then.")).serve(gateway.ServeOptions{})
+	ask := func(messages string) (int, string) {
+		return s.chat("house", `{"model":"goclaw","messages":[`+messages+`],"tools":[`+look+`]}`)
+	}
+	_, first := ask(`{"role":"user","content":"look at the door"}`)
+	door := id(t, first, 0)
+	result := func(id string) string {
+		return fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"it is open"}`, id)
+	}
+	if status, body := ask(result("call_x_0")); status != 400 || !strings.Contains(body, "messages[0].tool_call_id") {
+		t.Errorf("an unknown call: %d %s", status, body)
+	}
+	if status, body := ask(result(door)); status != 200 || !strings.Contains(body, "Open.") {
+		t.Errorf("the result: %d %s", status, body)
+	}
+	if status, body := ask(result(door)); status != 400 || !strings.Contains(body, "waits for no result") || !strings.Contains(body, `"param":"messages[0].tool_call_id"`) {
+		t.Errorf("the result once more: %d %s", status, body)
+	}
+	_, second := ask(`{"role":"user","content":"and the roof"}`)
+	roof := id(t, second, 0)
+	if status, body := ask(`{"role":"user","content":"leave it"}`); status != 200 || !strings.Contains(body, "Never mind then.") {
+		t.Errorf("going on without: %d %s", status, body)
+	}
+	if got := s.wire(3); !strings.Contains(got, `look({"at":"roof"})|tool Error: no result: the client went on`) {
+		t.Errorf("the model read %q", got)
+	}
+	if status, body := ask(result(roof)); status != 400 {
+		t.Errorf("a late result: %d %s", status, body)
+	}
+	if n := len(s.model.Requests()); n != 4 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// What decides about the agent's tools decides about a client's: policies,
+// arguments, the names that the agent has.
+func TestAClientsToolsAreHeldToPolicies(t *testing.T) {
+	t.Parallel()
+	tools := func(names ...string) string {
+		var list []string
+		for _, n := range names {
+			list = append(list, fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":"the client's"}}`, n))
+		}
+		return `"tools":[` + strings.Join(list, ",") + `]`
+	}
+	const hi = `{"model":"goclaw","messages":[{"role":"user","content":"hi"}],`
+	s := setup(t, "tools:\n  deny: [\"bad_*\"]\n", fakellm.Text("one"),
+		fakellm.Calls(fakellm.Use("fine", `{}`), fakellm.Use("fine", `{}`)), fakellm.Text("four")).serve(gateway.ServeOptions{})
+	s.chat("", hi+tools("bad_one", "fine", "calc")+`}`)
+	offered := offeredTo(t, s.model.Requests()[0])
+	if slices.Contains(offered, "bad_one") || !slices.Contains(offered, "fine") || !slices.Contains(offered, "calc") {
+		t.Errorf("offered %v", offered)
+	}
+	if strings.Contains(string(s.model.Requests()[0].Body), "the client's\",\"parameters\":{\"properties\":{},\"type\":\"object\"}},\"type\":\"function\"},{\"function\":{\"name\":\"calc") {
+		t.Error("the client's calc beat the agent's")
+	}
+	for choice, want := range map[string]string{
+		`{"type":"function","function":{"name":"bad_one"}}`: `denied by tools.deny`,
+		`{"type":"function","function":{"name":"calc"}}`:    `the agent has a tool of that name`,
+	} {
+		if status, body := s.chat("", hi+tools("bad_one", "fine", "calc")+`,"tool_choice":`+choice+`}`); status != 400 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", choice, status, body)
+		}
+	}
+	if status, body := s.chat("", hi+tools("bad_one")+`,"tool_choice":"required"}`); status != 400 || !strings.Contains(body, "can't be made to call") {
+		t.Errorf("required: %d %s", status, body)
+	}
+	status, body := s.chat("", hi+tools("fine")+`,"tool_choice":"required","parallel_tool_calls":false}`)
+	if status != 200 || strings.Count(body, `"id":"call_`) != 1 {
+		t.Errorf("one at a time: %d %s", status, body)
+	}
+	if req := string(s.model.Requests()[1].Body); !strings.Contains(req, `"tool_choice":"required"`) {
+		t.Errorf("the model may choose: %s", req)
+	}
+	s.chat("", hi+tools("fine")+`,"tool_choice":"none"}`)
+	if slices.Contains(offeredTo(t, s.model.Requests()[2]), "fine") {
+		t.Error("none offers it")
+	}
+}
+
+func offeredTo(t *testing.T, r fakellm.Request) []string {
+	t.Helper()
+	var body struct {
+		Tools []struct {
+			Function struct{ Name string } `json:"function"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, x := range body.Tools {
+		names = append(names, x.Function.Name)
+	}
+	return names
+}
+
+func bodyOf(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err = errors.Join(err, r.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
