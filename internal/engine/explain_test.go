@@ -282,3 +282,19 @@ func TestExplainAgreesWithOffer(t *testing.T) {
 		}
 	}
 }
+
+// A name that several tools can be meant by is explained by them.
+func TestAnAmbiguousNameIsExplained(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context, tool.Call, none) (string, error) { return "", nil }
+	b := set(t, []tool.Tool{reading("file_read", nothing), reading("fileread", nothing)})
+	x, err := b.Explain(t.Context(), tool.NewScope(b.scope), model, tool.State{}, tool.Ask{}, "File__Read!")
+	if err != nil || x.Tool != "file_read" {
+		t.Errorf("%q, %v", x.Tool, err) // case and punctuation are forgiven first
+	}
+	b = set(t, []tool.Tool{reading("file_r_ead", nothing), reading("fileread", nothing), reading("fi_leread", nothing)})
+	x, err = b.Explain(t.Context(), tool.NewScope(b.scope), model, tool.State{}, tool.Ask{}, "file_read")
+	if err != nil || x.States[0].Detail != "the name can mean several tools: fi_leread, file_r_ead, fileread" || x.Fix != "name one of them exactly" || len(x.Nearest) != 3 {
+		t.Errorf("%+v, %v", x, err)
+	}
+}

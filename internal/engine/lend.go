@@ -15,13 +15,14 @@ import (
 //
 // What is returned takes them back, when the run settles: references that
 // somebody kept refuse from then on. The error says that a tool is unusable, or
-// has the name of one that the agent has.
+// has the name of one that the agent has, or that was lent to the run before.
 func (e *Engine) Lend(run string, tools ...tool.Tool) (revoke func(), err error) {
 	cat, own := e.registry.Catalog(), tool.NewRegistry()
 	handles := make([]*handle, len(tools))
 	for i, t := range tools {
 		h := &handle{Tool: t, def: t.Definition()}
-		h.def.Core = true // which is what pins it
+		h.def.Core = true                                  // which is what pins it
+		h.def.Cacheable, h.def.CallerCached = false, false // another run's tool of that name is another tool
 		if other, taken := cat.Find(h.def.Name); taken {
 			return nil, fmt.Errorf("lend %s to a run: the name belongs to %s", h.def.Name, other.Owner)
 		}
@@ -30,7 +31,10 @@ func (e *Engine) Lend(run string, tools ...tool.Tool) (revoke func(), err error)
 		}
 		handles[i] = h
 	}
-	back := e.decider.Lend(run, own.Catalog().Entries)
+	back, err := e.decider.Lend(run, own.Catalog().Entries)
+	if err != nil {
+		return nil, fmt.Errorf("lend to a run: %w", err)
+	}
 	return func() {
 		back()
 		for _, h := range handles {

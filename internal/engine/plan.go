@@ -23,5 +23,5 @@ func plan(_ context.Context, inv *invocation) bool {
 // planned reports whether plan mode keeps a tool from being called. What turns
 // it on changes nothing then.
 func planned(st tool.State, e *tool.Entry) bool {
-	return st.Plan && !e.Def.ReadOnly && !e.Def.Internal && e.Def.Name != selection.EnterPlanMode
+	return st.Plan && !e.Def.ReadOnly && e.Def.Name != selection.EnterPlanMode
 }

@@ -51,7 +51,7 @@ func known(k *engine.Known) api.KnownTool {
 	if e := k.Entry; e != nil {
 		line, _, _ := strings.Cut(e.Def.Description, "\n")
 		t.Description, t.Owner, t.Category = line, e.Owner.String(), e.Def.Category
-		t.ReadOnly = e.Def.ReadOnly || e.Def.Internal
+		t.ReadOnly = e.Def.ReadOnly
 	}
 	return t
 }

@@ -89,9 +89,15 @@ func (c *Catalog) Find(name string) (*Entry, bool) {
 }
 
 // Registry keeps an agent's tools. Readers take a [Catalog] and never block.
+//
+// Of tools with one name that whose owner is trusted most has it, and of those
+// the one that came first; the others are noted, and the next of them has the
+// name when it is withdrawn.
 type Registry struct {
-	mu  sync.Mutex // held by writers
-	cat atomic.Pointer[Catalog]
+	mu    sync.Mutex // held by writers
+	all   []*Entry   // every usable tool, in the order in which they came
+	notes []Note     // of what never became one
+	cat   atomic.Pointer[Catalog]
 }
 
 // NewRegistry returns an empty registry.
@@ -110,40 +116,64 @@ func (r *Registry) Catalog() *Catalog { return r.cat.Load() }
 func (r *Registry) Add(owner Owner, tools ...Tool) []Note {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next, notes := r.copy(), []Note(nil)
+	var notes []Note
+	mine := map[*Entry]bool{}
 	for _, t := range tools {
-		if n, bad := next.add(owner, t); bad {
+		e, note := newEntry(owner, t)
+		if e == nil {
+			notes = append(notes, note)
+			continue
+		}
+		r.all, mine[e] = append(r.all, e), true
+	}
+	r.notes = append(r.notes, notes...)
+	for e, n := range r.settle() {
+		if mine[e] {
 			notes = append(notes, n)
 		}
 	}
-	next.Notes = append(next.Notes, notes...)
-	slices.SortFunc(next.Entries, func(a, b *Entry) int { return cmp.Compare(a.Def.Name, b.Def.Name) })
-	r.cat.Store(next)
+	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(a.Tool, b.Tool) })
 	return notes
 }
 
-func (c *Catalog) add(owner Owner, t Tool) (Note, bool) {
+// settle makes the catalog of what there is, and returns why each of those has
+// no name that are not in it. The caller holds the lock.
+func (r *Registry) settle() map[*Entry]Note {
+	next := &Catalog{Revision: r.cat.Load().Revision + 1, Notes: slices.Clone(r.notes)}
+	place := make(map[string]int, len(r.all)) // in all, of who has the name
+	for i, e := range r.all {
+		if j, taken := place[e.Def.Name]; !taken || e.Owner.Kind < r.all[j].Owner.Kind {
+			place[e.Def.Name] = i
+		}
+	}
+	lost := map[*Entry]Note{}
+	for i, e := range r.all {
+		j := place[e.Def.Name]
+		if i == j {
+			next.Entries = append(next.Entries, e)
+			continue
+		}
+		has := r.all[j].Owner
+		n := Note{Tool: e.Def.Name, Owner: e.Owner, State: "registered", Reason: fmt.Sprintf("the name is taken by %s", has), Fix: "rename the tool, or remove " + has.String()}
+		if i < j { // one of ours took its name back from whoever came first
+			n.Reason, n.Fix = fmt.Sprintf("the name belongs to %s", has), "rename the tool"
+		}
+		lost[e] = n
+		next.Notes = append(next.Notes, n)
+	}
+	slices.SortFunc(next.Entries, func(a, b *Entry) int { return cmp.Compare(a.Def.Name, b.Def.Name) })
+	r.cat.Store(next)
+	return lost
+}
+
+// newEntry makes the entry of a tool, or the note that says why there is none.
+func newEntry(owner Owner, t Tool) (*Entry, Note) {
 	def := t.Definition()
-	reject := func(reason, fix string) (Note, bool) {
-		return Note{Tool: def.Name, Owner: owner, State: "registered", Reason: reason, Fix: fix}, true
+	reject := func(reason, fix string) (*Entry, Note) {
+		return nil, Note{Tool: def.Name, Owner: owner, State: "registered", Reason: reason, Fix: fix}
 	}
 	if !ValidName(def.Name) {
 		return reject(fmt.Sprintf("the name %q is not canonical (%s)", def.Name, namePattern), "give the tool a canonical name")
-	}
-	for i, e := range c.Entries {
-		if e.Def.Name != def.Name {
-			continue
-		}
-		if owner.Kind >= e.Owner.Kind {
-			return reject(fmt.Sprintf("the name is taken by %s", e.Owner), "rename the tool, or remove "+e.Owner.String())
-		}
-		// A tool of ours takes its name back from whoever came first.
-		c.Notes = append(c.Notes, Note{
-			Tool: def.Name, Owner: e.Owner, State: "registered",
-			Reason: fmt.Sprintf("the name belongs to %s", owner), Fix: "rename the tool",
-		})
-		c.Entries = slices.Delete(c.Entries, i, i+1)
-		break
 	}
 	params, schema, err := parameters(def.Parameters)
 	if err != nil {
@@ -153,12 +183,16 @@ func (c *Catalog) add(owner Owner, t Tool) (Note, bool) {
 	if def.Paths == nil && owner.Kind <= PluginOwner {
 		def.Paths = pathsOf(params)
 	}
-	c.Entries = append(c.Entries, &Entry{
+	if owner.Kind > FamilyOwner {
+		// They open profiles, skills.allow and declared sets, which is not for
+		// whoever brings a tool to decide.
+		def.Core, def.Internal = false, false
+	}
+	return &Entry{
 		Tool: t, Def: def, Owner: owner,
 		Spec:   llm.ToolSpec{Name: def.Name, Description: def.Description, Parameters: params},
 		Schema: schema,
-	})
-	return Note{}, false
+	}, Note{}
 }
 
 func parameters(raw json.RawMessage) (json.RawMessage, *jsonschema.Schema, error) {
@@ -197,22 +231,16 @@ func pathsOf(params json.RawMessage) []string {
 func (r *Registry) Note(n Note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := r.copy()
-	next.Notes = append(next.Notes, n)
-	r.cat.Store(next)
+	r.notes = append(r.notes, n)
+	r.settle()
 }
 
-// Withdraw removes all tools and notes of owner.
+// Withdraw removes all tools and notes of owner. Names that they kept from
+// others go to these.
 func (r *Registry) Withdraw(kind OwnerKind, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := r.copy()
-	next.Entries = slices.DeleteFunc(next.Entries, func(e *Entry) bool { return e.Owner.Kind == kind && e.Owner.ID == id })
-	next.Notes = slices.DeleteFunc(next.Notes, func(n Note) bool { return n.Owner.Kind == kind && n.Owner.ID == id })
-	r.cat.Store(next)
-}
-
-func (r *Registry) copy() *Catalog {
-	now := r.cat.Load()
-	return &Catalog{Revision: now.Revision + 1, Entries: slices.Clone(now.Entries), Notes: slices.Clone(now.Notes)}
+	r.all = slices.DeleteFunc(r.all, func(e *Entry) bool { return e.Owner.Kind == kind && e.Owner.ID == id })
+	r.notes = slices.DeleteFunc(r.notes, func(n Note) bool { return n.Owner.Kind == kind && n.Owner.ID == id })
+	r.settle()
 }

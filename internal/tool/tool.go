@@ -112,8 +112,8 @@ type Traits struct {
 	Tags     []string // further words by which selection finds it
 
 	ReadOnly   bool // changes nothing that anybody can see
-	Core       bool // always offered when permitted
-	Internal   bool // free of side effects; joins every declared set
+	Core       bool // always offered when permitted; cleared for all but core tools and built-in families
+	Internal   bool // free of side effects; joins every declared set; cleared as Core is
 	AdminOnly  bool // only for privileged callers
 	OwnerOnly  bool // only for an administrator in person, not for work that acts for no one
 	DataWrite  bool // only where some data source may be written

@@ -153,8 +153,55 @@ func TestTheRegistryOrdersNotesAndWithdraws(t *testing.T) {
 		t.Error("an old catalog changed, or a missing name was found")
 	}
 	r.Withdraw(tool.PluginOwner, "p")
-	if got := r.Catalog(); !slices.Equal(tool.Names(got.Entries), []string{"mid"}) || len(got.Notes) != 1 {
+	if got := r.Catalog(); !slices.Equal(tool.Names(got.Entries), []string{"alpha", "mid"}) || len(got.Notes) != 0 {
 		t.Errorf("left are %v and notes %+v", tool.Names(got.Entries), got.Notes)
+	}
+}
+
+// A name that is given back goes to who was there next, and nobody loses one to
+// a tool that can't be used.
+func TestNamesComeBack(t *testing.T) {
+	t.Parallel()
+	r := tool.NewRegistry()
+	core, p, q := tool.Owner{Kind: tool.CoreOwner, ID: "c"}, tool.Owner{Kind: tool.PluginOwner, ID: "p"}, tool.Owner{Kind: tool.MCPOwner, ID: "q"}
+	holder := func() string {
+		e, ok := r.Catalog().Find("x")
+		if !ok {
+			return ""
+		}
+		return e.Owner.ID
+	}
+	r.Add(q, simple("x"))
+	r.Add(p, simple("x"))
+	broken := tool.New(tool.Definition{Name: "x", Parameters: json.RawMessage(`{"type":7}`)}, func(context.Context, tool.Call, struct{}) (string, error) { return "", nil })
+	if notes := r.Add(core, broken); len(notes) != 1 || !strings.Contains(notes[0].Reason, "schema") || holder() != "p" {
+		t.Errorf("after a broken tool %q has it; notes %+v", holder(), notes)
+	}
+	if notes := r.Add(core, simple("x")); len(notes) != 0 || holder() != "c" {
+		t.Errorf("%q has it; notes %+v", holder(), notes)
+	}
+	for _, step := range []struct {
+		kind tool.OwnerKind
+		id   string
+		has  string
+		note string
+	}{
+		{tool.CoreOwner, "c", "p", "the name belongs to plugin p"},
+		{tool.PluginOwner, "p", "q", ""},
+		{tool.MCPOwner, "q", "", ""},
+	} {
+		r.Withdraw(step.kind, step.id)
+		notes := ""
+		for _, n := range r.Catalog().Notes {
+			notes += n.Reason
+		}
+		if holder() != step.has || notes != step.note {
+			t.Errorf("without %s %q has it; notes %q", step.id, holder(), notes)
+		}
+	}
+	r.Add(p, tool.New(tool.Definition{Name: "y", Traits: tool.Traits{Core: true, Internal: true}}, func(context.Context, tool.Call, struct{}) (string, error) { return "", nil }))
+	if e, ok := r.Catalog().Find("y"); !ok || e.Def.Core || e.Def.Internal {
+		t.Error("a plugin's tool passes as one of ours")
 	}
 }
 

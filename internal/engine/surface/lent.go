@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/goclaw/goclaw/internal/tool"
@@ -11,10 +12,17 @@ import (
 var lentLayers = []string{"hook", "schema"}
 
 // Lend adds entries to what the run may use, until the returned function is
-// called. Their names must not be those of tools of the registry.
-func (d *Decider) Lend(run string, entries []*tool.Entry) (revoke func()) {
+// called. Their names must not be those of tools of the registry; where one gets
+// such a name later, what is lent stands in its place. The error says that one
+// of that name is lent to the run already.
+func (d *Decider) Lend(run string, entries []*tool.Entry) (revoke func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, e := range entries {
+		if _, twice := tool.Find(d.lent[run], e.Def.Name); twice {
+			return nil, fmt.Errorf("a tool %s is lent to it already", e.Def.Name)
+		}
+	}
 	if d.lent == nil {
 		d.lent = map[string][]*tool.Entry{}
 	}
@@ -26,7 +34,7 @@ func (d *Decider) Lend(run string, entries []*tool.Entry) (revoke func()) {
 		if len(d.lent[run]) == 0 {
 			delete(d.lent, run)
 		}
-	}
+	}, nil
 }
 
 // lend is dec with what is bound to one run. The caller holds d.mu.
@@ -36,7 +44,14 @@ func (d *Decider) lend(dec *Decision, f *Facts, run string) *Decision {
 		return dec
 	}
 	out := *dec
-	out.Permitted, out.Removed = slices.Clone(dec.Permitted), slices.Clone(dec.Removed)
+	out.Permitted = slices.DeleteFunc(slices.Clone(dec.Permitted), func(p *tool.Entry) bool {
+		_, lent := tool.Find(entries, p.Def.Name)
+		return lent
+	})
+	out.Removed = slices.DeleteFunc(slices.Clone(dec.Removed), func(r tool.Removal) bool {
+		_, lent := tool.Find(entries, r.Tool)
+		return lent
+	})
 	for _, e := range entries {
 		var r *tool.Removal
 		for _, l := range Layers {

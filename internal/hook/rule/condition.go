@@ -147,7 +147,7 @@ func facts(c *hook.Call, o *tool.Outcome) (map[string]any, error) {
 	p := c.Scope.Caller()
 	vars := map[string]any{
 		"tool": c.Tool, "args": args, "agent": c.Scope.Agent(), "session": c.Scope.Session(), "origin": string(c.Scope.Origin()),
-		"channel": c.Scope.Delivery().Channel, "owner": ownerOf(c.Owner), "read_only": c.Def.ReadOnly || c.Def.Internal, "touches": touches,
+		"channel": c.Scope.Delivery().Channel, "owner": ownerOf(c.Owner), "read_only": c.Def.ReadOnly, "touches": touches,
 		"caller": map[string]any{"id": p.ID, "role": string(p.Role), "human": p.Human},
 	}
 	if o != nil {

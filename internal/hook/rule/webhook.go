@@ -100,7 +100,7 @@ func (r *compiled) send(ctx context.Context, c *hook.Call, o *tool.Outcome) (*ht
 		ID: "msg_" + rand.Text(), Time: now.UTC(), Type: "before_tool_call", Rule: r.Name,
 		Call: sentCall{
 			ID: c.ID, Tool: c.Tool, Owner: ownerOf(c.Owner), Args: c.Args, Touches: append([]tool.Touch{}, c.Touches...),
-			ReadOnly: c.Def.ReadOnly || c.Def.Internal,
+			ReadOnly: c.Def.ReadOnly,
 		},
 		Agent: s.Agent(), Session: s.Session(), Run: s.Run(), Origin: s.Origin(), Channel: s.Delivery().Channel, Caller: s.Caller(),
 	}
