@@ -64,7 +64,7 @@ var words = map[reflect.Type][]any{
 		agent.ToolStarted, agent.ToolProgress, agent.ToolFinished, agent.Notice, agent.Attachment, agent.RunFinished, agent.RunFailed,
 	},
 	reflect.TypeFor[tool.Status](): {
-		tool.OK, tool.Failed, tool.Refused, tool.Invalid, tool.TimedOut, tool.Cancelled, tool.Panicked, tool.Interrupted,
+		tool.OK, tool.Failed, tool.Refused, tool.Invalid, tool.TimedOut, tool.Cancelled, tool.Panicked, tool.Interrupted, tool.Handed,
 	},
 	reflect.TypeFor[tool.Origin]():    {tool.FromChat, tool.FromAPI, tool.FromChannel, tool.FromCron, tool.FromSOP, tool.FromWebhook, tool.FromSubagent},
 	reflect.TypeFor[auth.Role]():      {auth.Admin, auth.User, auth.System},

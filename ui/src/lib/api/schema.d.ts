@@ -851,6 +851,11 @@ export interface components {
              *     model was asked.
              */
             cached?: boolean;
+            /**
+             * @description Calls went to the API client that brought their tools: it runs them, and
+             *     its next message has the results. Their arguments are final.
+             */
+            calls?: components["schemas"]["AgentToolEvent"][];
             /** @description Cut is length or filter when the answer is not all the model had to say. */
             cut?: string;
             rounds: number;
@@ -1062,6 +1067,14 @@ export interface components {
             /** @description always null */
             refusal: string | null;
             role: string;
+            /** @description ToolCalls are for the client to run; finish_reason is tool_calls then. */
+            tool_calls?: components["schemas"]["ChatToolCall"][];
+        };
+        /** @description ChatCalled says which function is called, with what. */
+        ChatCalled: {
+            /** @description JSON; in a stream, the next piece of it */
+            arguments: string;
+            name?: string;
         };
         /** @description ChatChoice is the answer of a ChatCompletion; there is always one. */
         ChatChoice: {
@@ -1097,6 +1110,17 @@ export interface components {
             images?: components["schemas"]["ChatImage"][];
             reasoning_content?: string;
             role?: string;
+            tool_calls?: components["schemas"]["ChatToolCall"][];
+        };
+        /** @description ChatFunction is the function of a ChatTool. */
+        ChatFunction: {
+            description?: string;
+            /** @description Name has letters, digits, _ and -, at most 64. */
+            name: string;
+            /** @description JSON Schema; absent means no parameters */
+            parameters?: unknown;
+            /** @description Strict is taken, and changes nothing: arguments always fit the schema. */
+            strict?: boolean;
         };
         /** @description ChatImage is an image that a model made. */
         ChatImage: {
@@ -1112,10 +1136,14 @@ export interface components {
         ChatMessage: {
             /** @description Content is text, or a list of parts of type text, image_url or file. */
             content?: unknown;
-            /** @description Role is system, developer, user or assistant. */
+            /** @description Role is system, developer, user, assistant or tool. */
             role: string;
-            /** @description ToolCalls are refused: clients' tools are not in this version. */
-            tool_calls?: unknown[];
+            tool_call_id?: string;
+            /**
+             * @description ToolCalls are those that an earlier answer held; ToolCallID says of a
+             *     message of role tool which of them it has the result of.
+             */
+            tool_calls?: components["schemas"]["ChatToolCall"][];
         };
         /** @description ChatRequest is the body of POST /v1/chat/completions. */
         ChatRequest: {
@@ -1126,15 +1154,41 @@ export interface components {
             /** @description Model is goclaw/<agent>, or an agent's id alone; goclaw means the default agent. */
             model: string;
             n?: number;
+            /** @description ParallelToolCalls false has an answer hold one call at most. */
+            parallel_tool_calls?: boolean;
             response_format?: components["schemas"]["ResponseFormat"];
             stop?: unknown;
             /** @description Stream answers in pieces as they come. */
             stream?: boolean;
             stream_options?: components["schemas"]["StreamOptions"];
+            /**
+             * @description ToolChoice is auto, none, required, or {"type": "function", "function":
+             *     {"name": …}}. It is about the client's tools alone.
+             */
             tool_choice?: unknown;
-            tools?: unknown[];
+            /**
+             * @description Tools are the client's own: the answer may be calls of them, whose results
+             *     the next request brings. They stand beside the agent's, under its policies,
+             *     and never in the place of one.
+             */
+            tools?: components["schemas"]["ChatTool"][];
             /** @description User names a session that the caller began, unless the header X-GoClaw-Session names one. */
             user?: string;
+        };
+        /** @description ChatTool is a tool that a client brings. */
+        ChatTool: {
+            function: components["schemas"]["ChatFunction"];
+            /** @description function */
+            type: string;
+        };
+        /** @description ChatToolCall is a call of a client's tool. */
+        ChatToolCall: {
+            function: components["schemas"]["ChatCalled"];
+            id?: string;
+            /** @description in a stream only */
+            index?: number;
+            /** @description function */
+            type?: string;
         };
         /** @description ChatUsage counts tokens of a whole turn, all its model calls together. */
         ChatUsage: {
@@ -1166,7 +1220,7 @@ export interface components {
              * @description of the last
              * @enum {string}
              */
-            last_status?: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted";
+            last_status?: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted" | "handed";
             /** @description half of those that ran took no longer */
             p50_ns: number;
             p95_ns: number;
@@ -1179,7 +1233,7 @@ export interface components {
             /** @description Doubts tell what is odd about what was asked, a line each. */
             doubts?: string[];
             fix?: string;
-            /** @description for a name that nothing has */
+            /** @description for a name that nothing has, or that can mean several tools */
             nearest?: string[];
             /**
              * @description Remarks tell what would become of a call now, and what the model is told
@@ -1645,7 +1699,7 @@ export interface components {
             code: string;
             /** @description Message says what happened and what to do. */
             message: string;
-            /** @description Param is always null. */
+            /** @description Param is the field that is wrong, null where it is not about one. */
             param: string | null;
             /** @description Type is invalid_request_error, rate_limit_error or server_error. */
             type: string;
@@ -1806,7 +1860,7 @@ export interface components {
             run?: string;
             session?: string;
             /** @enum {string} */
-            status?: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted";
+            status?: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted" | "handed";
             /** Format: date-time */
             time: string;
             tool: string;
@@ -2159,7 +2213,7 @@ export interface components {
             /** Format: date-time */
             started: string;
             /** @enum {string} */
-            status: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted";
+            status: "ok" | "error" | "refused" | "invalid" | "timeout" | "cancelled" | "panic" | "interrupted" | "handed";
             /** @description the step that ended it, when it did not get through */
             step?: string;
             steps?: components["schemas"]["ToolStepTime"][];

@@ -8,7 +8,7 @@ const message = (...parts: Part[]): Message => ({ role: 'user', parts });
 
 describe('a message', () => {
 	it('is words', () => {
-		expect(saidOf(message(text('hello\n\nyou')))).toEqual({ text: 'hello\n\nyou', files: [], media: [], again: 'hello\n\nyou' });
+		expect(saidOf(message(text('hello\n\nyou')))).toEqual({ text: 'hello\n\nyou', files: [], media: [], results: [], again: 'hello\n\nyou' });
 	});
 
 	it('has the files that were given with it', () => {
@@ -47,5 +47,13 @@ describe('a message', () => {
 		expect(wordsOf(m)).toBe(words);
 		expect(saidOf(message(text(words))).files.map((f) => f.path)).toEqual(['uploads/a.csv', 'uploads/b.png']);
 		expect(wordsOf(message(text('alone')))).toBe('alone');
+	});
+});
+
+describe('the results that a client brings', () => {
+	it('stand beside the words', () => {
+		const m = message({ kind: 'result', result: { call_id: 'c1', name: 'look', content: [{ kind: 'text', text: 'an open door' }] } }, { kind: 'text', text: 'go on' });
+		expect(saidOf(m).results).toEqual([{ name: 'look', text: 'an open door' }]);
+		expect(saidOf(m).text).toBe('go on');
 	});
 });

@@ -17,6 +17,8 @@ export interface SaidParts {
 	readonly files: readonly GivenFile[];
 	/** Media with their place in the message. */
 	readonly media: readonly (Media & { readonly index: number })[];
+	/** What an API client answered to calls of tools that it brought. */
+	readonly results: readonly { readonly name: string; readonly text: string }[];
 	/** The words with lines that name files, for saying them again; pictures go along as files. */
 	readonly again: string;
 }
@@ -44,7 +46,8 @@ export function saidOf(m: Message): SaidParts {
 		left.set(f.mime, n - 1);
 		return n <= 0;
 	});
-	return { text, files, media, again: withFiles(text, files) };
+	const results = m.parts.flatMap((p) => (p.kind === 'result' && p.result ? [{ name: p.result.name, text: textOf(p.result.content) }] : []));
+	return { text, files, media, results, again: withFiles(text, files) };
 }
 
 /** withFiles adds the lines that name files to words. */

@@ -11,7 +11,7 @@ const button = () => screen.getByRole('button');
 afterEach(cleanup);
 
 describe('the line of a call', () => {
-	it.each(['ok', 'error', 'refused', 'invalid', 'timeout', 'cancelled', 'panic', 'interrupted'] as const)('says %s by a word, a shape and a colour', (status) => {
+	it.each(['ok', 'error', 'refused', 'invalid', 'timeout', 'cancelled', 'panic', 'interrupted', 'handed'] as const)('says %s by a word, a shape and a colour', (status) => {
 		render(Line, { call: call({ outcome: outcome({ status }) }), run: 'r', over: true });
 		expect(button().textContent).toContain(words[status as State]);
 		const shapes = [...button().querySelectorAll('svg')].map((s) => s.getAttribute('class'));
@@ -21,12 +21,12 @@ describe('the line of a call', () => {
 
 	it('has a shape of its own for each state', () => {
 		const shapes = new Set<string>();
-		for (const status of ['ok', 'error', 'refused', 'invalid', 'timeout', 'cancelled', 'panic', 'interrupted'] as const) {
+		for (const status of ['ok', 'error', 'refused', 'invalid', 'timeout', 'cancelled', 'panic', 'interrupted', 'handed'] as const) {
 			const { container, unmount } = render(Line, { call: call({ outcome: outcome({ status }) }), run: 'r', over: true });
 			shapes.add(container.querySelector('svg')!.innerHTML);
 			unmount();
 		}
-		expect(shapes.size).toBe(8);
+		expect(shapes.size).toBe(9);
 	});
 
 	it('says that it runs, with what and how far', () => {

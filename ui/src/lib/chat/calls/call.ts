@@ -17,6 +17,7 @@ export const words: Record<State, string> = {
 	cancelled: 'stopped',
 	panic: 'crashed',
 	interrupted: 'interrupted',
+	handed: 'with the client',
 };
 
 /** meanings says a state in a sentence. */
@@ -31,6 +32,7 @@ export const meanings: Record<State, string> = {
 	cancelled: 'The run was stopped, and the call with it.',
 	panic: 'The tool’s own code broke. The gateway and the session are fine.',
 	interrupted: 'The gateway went down while the call was open. Whether it ran is unknown.',
+	handed: 'The API client that brought the tool runs the call. Its next message brings the result.',
 };
 
 /** The argument that says most about a call comes first. */

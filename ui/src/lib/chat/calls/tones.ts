@@ -12,4 +12,5 @@ export const tones: Record<State, string> = {
 	cancelled: 'text-muted',
 	panic: 'text-bad',
 	interrupted: 'text-warn',
+	handed: 'text-accent',
 };
