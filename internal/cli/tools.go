@@ -29,6 +29,7 @@ type shownSurface struct{ api.Surface }
 
 func (a *app) toolsList() *cobra.Command {
 	var s scopeFlags
+	var b broughtFlag
 	var all bool
 	var message string
 	cmd := &cobra.Command{
@@ -37,6 +38,9 @@ func (a *app) toolsList() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			req, err := a.request(cmd, &s)
+			if err == nil {
+				req.Brought, err = b.read()
+			}
 			if err != nil {
 				return err
 			}
@@ -55,6 +59,7 @@ func (a *app) toolsList() *cobra.Command {
 		},
 	}
 	s.add(cmd)
+	b.add(cmd)
 	cmd.Flags().StringVar(&message, "message", "", "the message that the request is for; without one nothing is picked and all is shown")
 	cmd.Flags().BoolVar(&all, "all", false, "also list what is not offered, and why")
 	return cmd
@@ -298,14 +303,40 @@ func (a *app) printContent(parts []llm.Part) error {
 	return nil
 }
 
+// broughtFlag names a file with tools that an API client would bring.
+type broughtFlag string
+
+func (f *broughtFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(f), "client-tools", "", "a file with tools of an API client, as /v1/chat/completions takes them: judge them too, as its request would have it")
+}
+
+func (f broughtFlag) read() (tool.Brought, error) {
+	if f == "" {
+		return tool.Brought{}, nil
+	}
+	data, err := os.ReadFile(string(f))
+	if err != nil {
+		return tool.Brought{}, usage("--client-tools: %v", err)
+	}
+	b, err := api.ReadTools(data)
+	if err != nil {
+		return b, usage("--client-tools %s: %v", string(f), err)
+	}
+	return b, nil
+}
+
 func (a *app) toolsExplain() *cobra.Command {
 	var s scopeFlags
+	var b broughtFlag
 	var message string
 	cmd := &cobra.Command{
 		Use: "explain TOOL", Short: "Say how far a tool gets, why no further, and what to do about it", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: offer(a.tools).first,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			req, err := a.request(cmd, &s)
+			if err == nil {
+				req.Brought, err = b.read()
+			}
 			if err != nil {
 				return err
 			}
@@ -326,6 +357,7 @@ func (a *app) toolsExplain() *cobra.Command {
 		},
 	}
 	s.add(cmd)
+	b.add(cmd)
 	cmd.Flags().StringVar(&message, "message", "", "the message that the request is for")
 	return cmd
 }

@@ -291,7 +291,8 @@ type Look struct {
 
 // Look resolves req without starting a run. A session that doesn't exist yet
 // has an empty state. Hooks are asked as they are before a turn, so that the
-// scope is as narrow as its would be.
+// scope is as narrow as its would be. What a client would bring is judged with
+// the agent's tools, and taken back when ctx ends.
 func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 	scope, p, err := g.Runner.Scope(req)
 	if err != nil {
@@ -305,6 +306,13 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 		if _, err := g.Config.Target(req.Model); err != nil {
 			return Look{}, err
 		}
+	}
+	if len(req.Brought.Tools) > 0 {
+		_, revoke, err := a.Engine.Bring(scope.Run(), req.Brought)
+		if err != nil {
+			return Look{}, err
+		}
+		context.AfterFunc(ctx, revoke)
 	}
 	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: a.models.probed(ctx, req.Model), Ask: tool.Ask{Message: req.Message}}
 	s, err := g.Sessions.Session(ctx, l.Key)

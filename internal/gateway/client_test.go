@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/gateway"
+	"github.com/goclaw/goclaw/internal/gateway/api"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // sdk is OpenAI's own client, which speaks to the gateway.
@@ -260,6 +263,46 @@ func TestAClientsToolsAreHeldToPolicies(t *testing.T) {
 	s.chat("", hi+tools("fine")+`,"tool_choice":"none"}`)
 	if slices.Contains(offeredTo(t, s.model.Requests()[2]), "fine") {
 		t.Error("none offers it")
+	}
+}
+
+// What would become of a client's tools is told with reasons, and forgotten.
+func TestAClientsToolsAreExplained(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "tools:\n  deny: [\"bad_*\"]\n")
+	brought, err := api.ReadTools([]byte(`{"model":"x","tools":[{"type":"function","function":{"name":"bad-one"}},{"type":"function","function":{"name":"fine"}},{"type":"function","function":{"name":"calc"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := admin("s", "hi")
+	ctx, stop := context.WithCancel(t.Context())
+	req.Brought = brought
+	sf, err := r.Surface(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(sf.Offered, func(x api.Tool) bool { return x.Name == "fine" })
+	if at < 0 || sf.Offered[at].Owner != "client" || sf.Picks[at].Why != tool.ForClient {
+		t.Errorf("fine is number %d", at)
+	}
+	for name, want := range map[string]string{
+		"bad-one": `exposed: layer policy: denied by tools.deny "bad_*" (config.yaml:6)`, "fine": "",
+		"calc": "",
+	} {
+		x, err := r.Explain(ctx, req, name)
+		if err != nil || stops(x) != want {
+			t.Errorf("%s: %q (%v), want %q", name, stops(x), err, want)
+		}
+		if name == "calc" && !strings.Contains(x.States[2].Detail, "client also has one: the name is taken by family") {
+			t.Errorf("calc: %s", x.States[2].Detail)
+		}
+	}
+	stop()
+	if x := r.explain(admin("s", "hi"), "fine"); !strings.HasPrefix(stops(x), "installed: nothing") {
+		t.Errorf("later: %s", stops(x))
+	}
+	if _, err := api.ReadTools([]byte(`[{"type":"function","function":{"name":"two words"}}]`)); err == nil || !strings.HasPrefix(err.Error(), "tools[0].function.name: ") {
+		t.Errorf("a bad name: %v", err)
 	}
 }
 

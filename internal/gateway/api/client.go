@@ -112,6 +112,25 @@ func (q *ChatRequest) tools() (clientTools, *Problem) {
 	return t, t.choose(q.ToolChoice)
 }
 
+// ReadTools reads the tools of a client: the list, or a request that has it as
+// tools. The error names the place that is wrong.
+func ReadTools(b []byte) (tool.Brought, error) {
+	var q ChatRequest
+	err := json.Unmarshal(b, &q.Tools)
+	if err != nil {
+		err = json.Unmarshal(b, &q)
+	}
+	if err != nil {
+		return tool.Brought{}, fmt.Errorf("it is neither a list of tools nor a request with one: %w", err)
+	}
+	q.ToolChoice = nil
+	t, p := q.tools()
+	if p != nil {
+		return tool.Brought{}, p
+	}
+	return t.brought, nil
+}
+
 func (c *ChatTool) check(at string) *Problem {
 	f := &c.Function
 	switch {
