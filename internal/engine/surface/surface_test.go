@@ -472,7 +472,7 @@ func TestDiagnose(t *testing.T) {
 		`agents.list[a].tools.by_provider.opnai/gpt-x.deny[0] (config.yaml:41): there is no provider "opnai", so this never holds; nearest: openai`,
 		`agents.list[a].tools.profile (config.yaml:9): there is no profile "codng", so only core and internal tools pass; nearest: coding`,
 		`tools.allow[1] (config.yaml:42): there is no tool "read_file"; nearest: file_read`,
-		`tools.allow[4] (config.yaml:45): there is no group "group:tables"; nearest: group:fs, group:shell, group:git, group:web, group:data, group:dev, group:media, group:memory, group:sessions, group:automation, group:messaging, group:code, group:plugins, group:mcp`,
+		`tools.allow[4] (config.yaml:45): there is no group "group:tables"; nearest: group:fs, group:shell, group:git, group:web, group:data, group:dev, group:media, group:memory, group:sessions, group:automation, group:messaging, group:code, group:plugins, group:mcp, group:client`,
 		`tools.allow[5] (config.yaml:46): there is no group "group:webs"; nearest: group:web`,
 		`tools.allow[6] (config.yaml:47): the tool github_issue never came to be: the manifest names it, but the plugin never registered it`,
 		`tools.deny[0] (config.yaml:41): no plugin of that name has a tool; nearest: plugin:github`,
