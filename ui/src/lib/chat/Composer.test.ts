@@ -170,7 +170,7 @@ describe('the composer', () => {
 		show();
 		await write('/');
 		const options = screen.getAllByRole('option');
-		expect(options).toHaveLength(15);
+		expect(options).toHaveLength(16);
 		expect(field().getAttribute('aria-activedescendant')).toBe(options[0]!.id);
 		await fireEvent.keyDown(field(), { key: 'ArrowUp' });
 		expect(field().getAttribute('aria-activedescendant')).toBe(options[14]!.id);
