@@ -168,17 +168,18 @@ func (u *Unoffered) Error() string {
 	return "the model can't be made to call " + u.Tool + ": " + u.Reason
 }
 
-// reasonOf is why sf doesn't offer a client's tool of that name.
+// reasonOf is why sf doesn't offer a client's tool of that name. What an admin
+// decided about the agent is not told: whoever asks may be anybody.
 func reasonOf(sf *tool.Surface, name string) string {
 	for _, r := range sf.Removed {
-		if r.Tool == name {
+		if r.Tool == name && !r.Secret() {
 			return r.Reason
 		}
 	}
-	if _, own := tool.Find(sf.Permitted, name); own {
+	if _, own := tool.Find(sf.Offered, name); own {
 		return "the agent has a tool of that name"
 	}
-	return "none is offered under the agent's policies"
+	return "it is not offered here; the agent's admin sees why with goclaw tools explain " + name
 }
 
 // Addition is text of a hook.

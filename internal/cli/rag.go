@@ -100,8 +100,28 @@ type shownEval struct {
 	All    bool     `json:"all,omitempty"` // no selection runs
 }
 
+// maxEval is how large a file of tools or requests may be, in bytes.
+const maxEval = 256 << 20
+
+// readFile reads a file, or as much as somebody writes into a pipe, until ctx
+// ends.
+func readFile(ctx context.Context, name string) ([]byte, error) {
+	raw, err := awaited(ctx, func() ([]byte, error) {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, maxEval+1))
+	})
+	if err == nil && len(raw) > maxEval {
+		err = fmt.Errorf("%s is larger than %d MB", name, maxEval>>20)
+	}
+	return raw, err
+}
+
 func (a *app) evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
-	raw, err := os.ReadFile(f.catalog)
+	raw, err := readFile(ctx, f.catalog)
 	if err != nil {
 		return shownEval{}, err
 	}
@@ -110,7 +130,7 @@ func (a *app) evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
 		return shownEval{}, err
 	}
 	a.tellOdd(odd)
-	if raw, err = os.ReadFile(f.queries); err != nil {
+	if raw, err = readFile(ctx, f.queries); err != nil {
 		return shownEval{}, err
 	}
 	queries, odd, err := selection.ReadQueries(f.queries, raw, docs)

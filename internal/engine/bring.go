@@ -34,8 +34,9 @@ func (e *Engine) Bring(run string, b tool.Brought) (skipped []tool.Note, revoke 
 				Tool: c.Name, Owner: owner, State: "registered",
 				Reason: fmt.Sprintf("the name is taken by %s", other.Owner), Fix: "have the client name its tool otherwise",
 			}
-			skipped = append(skipped, n)
 			own.Note(n)
+			n.Reason = "the name is taken here" // whoever asks may be anybody
+			skipped = append(skipped, n)
 			continue
 		}
 		if notes := own.Add(owner, &clientTool{def: definition(c), turn: turn}); len(notes) > 0 {

@@ -48,7 +48,7 @@ type CallStats struct {
 
 func (c *CallStats) add(f CallFact) {
 	c.Count++
-	if f.Status != tool.OK && f.Status != tool.Handed {
+	if f.Status.Failed() {
 		c.Failures++
 	}
 	c.Last, c.Ended = f.Started, f.Status

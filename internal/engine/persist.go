@@ -33,7 +33,7 @@ func (k keeper) persist(ctx context.Context, inv *invocation) bool {
 		inv.note = fmt.Sprintf("the details were dropped: %v", err)
 	}
 	if k.hooks.Persists() {
-		r := tool.Result{Content: inv.out.Content, IsError: inv.out.Status != tool.OK && inv.out.Status != tool.Handed}
+		r := tool.Result{Content: inv.out.Content, IsError: inv.out.Failed()}
 		if details != nil {
 			r.Details = details
 		}

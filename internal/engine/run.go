@@ -74,7 +74,7 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 		inv.result = got.result
 		succeeded(inv, timeUp)
 	}
-	if inv.out.Status != tool.OK && inv.out.Status != tool.Handed {
+	if inv.out.Failed() {
 		inv.out.Step = "run"
 	}
 	return true

@@ -20,9 +20,10 @@ var (
 func Tools() []tool.Tool {
 	traits := tool.Traits{Category: "sessions", Tags: []string{"plan", "propose"}}
 	// Entering counts as a change, so that calls behind it in the same response
-	// wait for it and are refused; what leaving allows, the model learns first.
+	// wait for it and are refused; what leaving allows, the model learns first, so
+	// no script leaves it and goes on.
 	leaving := traits
-	leaving.ReadOnly = true
+	leaving.ReadOnly, leaving.DirectOnly = true, true
 	return []tool.Tool{
 		tool.New(tool.Definition{Name: selection.EnterPlanMode, Description: strings.TrimSpace(enterText), Traits: traits}, enterPlan),
 		tool.New(tool.Definition{Name: selection.ExitPlanMode, Description: strings.TrimSpace(exitText), Traits: leaving}, exitPlan),

@@ -287,6 +287,7 @@ type Look struct {
 	Ask    tool.Ask
 	Added  []agent.Addition // what hooks add to the session context
 	Stored bool             // there is such a session
+	Turns  int              // how many it has
 }
 
 // Look resolves req without starting a run. A session that doesn't exist yet
@@ -323,7 +324,7 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 	default:
 		l.Stored = true
 		if s.State != nil {
-			l.State = *s.State
+			l.State, l.Turns = *s.State, s.Turns
 			l.Ask.Idle = max(time.Since(s.Updated), 0)
 		}
 	}

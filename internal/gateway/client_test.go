@@ -243,7 +243,7 @@ func TestAClientsToolsAreHeldToPolicies(t *testing.T) {
 		t.Error("the client's calc beat the agent's")
 	}
 	for choice, want := range map[string]string{
-		`{"type":"function","function":{"name":"bad_one"}}`: `denied by tools.deny`,
+		`{"type":"function","function":{"name":"bad_one"}}`: `it is not offered here; the agent's admin sees why`,
 		`{"type":"function","function":{"name":"calc"}}`:    `the agent has a tool of that name`,
 	} {
 		if status, body := s.chat("", hi+tools("bad_one", "fine", "calc")+`,"tool_choice":`+choice+`}`); status != 400 || !strings.Contains(body, want) {

@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/gateway/api"
-	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -40,38 +40,52 @@ func (g *Gateway) InvokeTold(ctx context.Context, req run.Request, name string, 
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if !req.Caller.Privileged() {
-		owner, known, err := g.owner(ctx, look.Key)
-		if err != nil {
-			return tool.Outcome{}, err
-		}
-		if known && owner != req.Caller.ID {
-			return tool.Outcome{}, run.ErrNotYours
-		}
+	if err := g.mayAffect(ctx, look); err != nil {
+		return tool.Outcome{}, err
 	}
 	o := look.Agent.Engine.Invoke(ctx, look.Scope, look.Target, look.State, name, args, emit)
 	if m := g.metrics.Load(); m != nil {
 		m.Call(o)
 	}
 	if err := g.affect(ctx, look, o.Effects); err != nil {
-		g.log.Error("what a call by hand did to its session is not kept", "session", look.Key, "tool", o.Tool, "err", err)
-		o.Content = append(o.Content, llm.Text("(Not kept for the session's next calls: "+err.Error()+".)"))
+		return o, fmt.Errorf("%s ended with %q, and what it did to session %s is not kept: %w", o.Tool, o.Status, look.Key, err)
 	}
 	return o, nil
+}
+
+// mayAffect reports why the caller of l may not touch the session, nil when they
+// may: it is theirs, or nobody's yet.
+func (g *Gateway) mayAffect(ctx context.Context, l Look) error {
+	c := l.Scope.Caller()
+	if c.Privileged() {
+		return nil
+	}
+	owner, known, err := g.owner(ctx, l.Key)
+	if err == nil && known && owner != c.ID {
+		err = run.ErrNotYours
+	}
+	return err
 }
 
 // affect applies what a call by hand did to the state of its session. The call
 // has happened, so that is not given up with the caller.
 func (g *Gateway) affect(ctx context.Context, l Look, effects []tool.Effect) error {
+	// What a model has read of a file is what counts for its next change of it, so
+	// a person who looks at it or changes it leaves that be.
+	if l.Turns > 0 {
+		effects = slices.DeleteFunc(slices.Clone(effects), func(e tool.Effect) bool {
+			_, seen := l.State.Digest(e.Key)
+			return e.Kind == tool.FileSeen && seen
+		})
+	}
 	if len(effects) == 0 {
 		return nil
 	}
+	if err := g.mayAffect(ctx, l); err != nil {
+		return err // somebody else began it meanwhile
+	}
 	s := l.Scope
-	err := g.Runner.Affect(context.WithoutCancel(ctx), l.Key, &session.Session{
+	return g.Runner.Affect(context.WithoutCancel(ctx), l.Key, &session.Session{
 		Title: handTitle, Caller: s.Caller(), Origin: s.Origin(), Created: time.Now(),
 	}, effects...)
-	if errors.Is(err, session.ErrHeld) {
-		return errors.New("another process works in session " + l.Key.ID + "; try again in a moment")
-	}
-	return err
 }

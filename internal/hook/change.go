@@ -118,7 +118,9 @@ func (b *Bus) Persist(ctx context.Context, c *Call, r tool.Result) (out tool.Res
 // settled is what a handler made of a result, in a form that it can't change
 // any more.
 func settled(r tool.Result) (tool.Result, error) {
-	out := tool.Result{Content: own(&r).Content}
+	// Details may hold what can't be copied, such as a thing that is in itself;
+	// writing them as JSON tells that.
+	out := tool.Result{Content: own(&tool.Result{Content: r.Content}).Content}
 	if r.Details != nil {
 		details, err := json.Marshal(r.Details)
 		if err != nil {

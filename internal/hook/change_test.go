@@ -88,6 +88,13 @@ func TestPersist(t *testing.T) {
 		r.Details = func() {}
 		return r, nil
 	})
+	persist("ringed", 5, func(r tool.Result) (tool.Result, error) {
+		type ring struct{ Next *ring }
+		one := &ring{}
+		one.Next = one
+		r.Details = one
+		return r, nil
+	})
 	persist("counts", 1, func(r tool.Result) (tool.Result, error) {
 		kept.Text = "later"
 		r.Details = map[string]any{"chars": len(r.Content[0].Text), "was": r.Details}
@@ -108,9 +115,10 @@ func TestPersist(t *testing.T) {
 	parts := strings.Split(note, "; ")
 	for i, want := range []string{
 		"masks (plugin weather) changed it in ", "broken (plugin weather) failed: no", "spoils (plugin weather) failed: or not",
-		"nonsense (plugin weather) failed: gave details that can't be written as JSON", "counts (plugin weather) changed it in ",
+		"nonsense (plugin weather) failed: gave details that can't be written as JSON",
+		"ringed (plugin weather) failed: gave details that can't be written as JSON", "counts (plugin weather) changed it in ",
 	} {
-		if len(parts) != 5 || !strings.HasPrefix(parts[i], want) {
+		if len(parts) != 6 || !strings.HasPrefix(parts[i], want) {
 			t.Fatalf("the trace says %q", note)
 		}
 	}

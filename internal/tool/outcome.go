@@ -98,9 +98,16 @@ func (o Outcome) Ran() bool {
 	return false
 }
 
+// Failed reports whether the call brought no result: it was refused, broke or was
+// stopped. A call that went to a client has not failed.
+func (o Outcome) Failed() bool { return o.Status.Failed() }
+
+// Failed is [Outcome.Failed].
+func (s Status) Failed() bool { return s != OK && s != Handed }
+
 // Result is the outcome as the transcript holds it.
 func (o Outcome) Result() *llm.ToolResult {
-	return &llm.ToolResult{CallID: o.Call.ID, Name: o.Tool, Content: o.Content, IsError: o.Status != OK && o.Status != Handed}
+	return &llm.ToolResult{CallID: o.Call.ID, Name: o.Tool, Content: o.Content, IsError: o.Failed()}
 }
 
 // EventType tells the variants of an [Event] apart.

@@ -17,6 +17,19 @@ type Removal struct {
 	Fix    string     `json:"fix,omitempty"`  // what to do about it
 }
 
+// Secret reports whether what took the tool is kept from users: what an admin
+// decided about the agent, and not what a request took by lists of its own.
+func (r Removal) Secret() bool { return Secret(r.Layer, r.Rule) }
+
+// Secret is [Removal.Secret] of a layer and a rule within it.
+func Secret(layer, rule string) bool {
+	switch layer {
+	case "policy", "optional", "skills.allow", "hook":
+		return rule != "runtime"
+	}
+	return false
+}
+
 // Ask is what a request is for, as far as the pick of its tools depends on it.
 type Ask struct {
 	Message llm.Message   // the person's, of the turn; what the host added to it counts for nothing

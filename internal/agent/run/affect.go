@@ -94,6 +94,9 @@ func (r *Runner) affectBusy(ctx context.Context, l *lane, effects []tool.Effect)
 
 // affectIdle is Affect in a session in which no run of this process is.
 func (r *Runner) affectIdle(ctx context.Context, key session.Key, made *session.Session, effects []tool.Effect) error {
+	// What this process does here itself takes turns, and is nobody else's work.
+	r.affecting.Lock()
+	defer r.affecting.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	hold, stop := context.WithCancelCause(ctx)

@@ -3,8 +3,11 @@ package run_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/run"
@@ -198,6 +201,28 @@ func TestASessionIsAffectedWhileItsRunGoes(t *testing.T) {
 		}
 		if files := s.State.Files; !s.State.Plan || len(files) != 1 || files[0] != (tool.SeenFile{Path: "a", Digest: "2"}) {
 			t.Errorf("the state is %+v", s.State)
+		}
+	})
+}
+
+// What this process does itself to a session at once is all kept.
+func TestASessionIsAffectedByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := planner(t, t.TempDir(), nil)
+		made := &session.Session{Title: "by hand", Created: time.Now()}
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				if err := p.Affect(t.Context(), work, made, tool.Effect{Kind: tool.FileSeen, Key: fmt.Sprint(i), Value: "1"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		s, err := p.db.Sessions().Session(t.Context(), work)
+		if err != nil || len(s.State.Files) != 20 {
+			t.Errorf("the state is %+v, %v", s.State, err)
 		}
 	})
 }

@@ -174,6 +174,8 @@ type Runner struct {
 
 	watchers watchers
 
+	affecting sync.Mutex // held while the state of a session without a run is changed
+
 	mu       sync.Mutex
 	closed   bool // no more messages are taken
 	draining bool // what has not begun is left to the next start

@@ -68,7 +68,7 @@ func chatCompletions(s *Server, w http.ResponseWriter, r *http.Request, c Caller
 		f, err = s.complete(r, c, req)
 	}
 	if err == nil {
-		q := asked{agent: req.Agent, words: talk.said.Text(), files: files(talk.said)}
+		q := asked{agent: req.Agent, words: talk.said.Text(), files: files(talk.said), results: talk.answered()}
 		if name != "" {
 			q.session = req.Session
 		}

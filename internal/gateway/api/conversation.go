@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goclaw/goclaw/internal/lib/visible"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
@@ -163,6 +164,9 @@ func (r *reading) result(m *ChatMessage, at string) *Problem {
 	}
 	if len(llm.JoinText(parts)) > maxToolResult {
 		return badField(at+".content", "a result may have %s at most", size(maxToolResult))
+	}
+	for i := range parts { // as the results of other tools are shown
+		parts[i].Text = visible.Text(parts[i].Text)
 	}
 	one := clientResult{at: at, id: m.ToolCallID, text: parts}
 	i := slices.IndexFunc(r.open, func(o openCall) bool { return o.id == m.ToolCallID })

@@ -16,22 +16,13 @@ import (
 // whose run is looked at.
 func (c Caller) discreet() bool { return c.Role != auth.Admin }
 
-// secretLayers take tools by what an admin has decided about the agent.
-var secretLayers = []string{"policy", "optional", "skills.allow", "hook"}
-
-// secret reports whether what a layer took is kept from users. What a request
-// took by lists of its own it may hear of.
-func secret(layer, rule string) bool {
-	return slices.Contains(secretLayers, layer) && rule != "runtime"
-}
-
 func secretIn(states []engine.StateLine) bool {
-	return slices.ContainsFunc(states, func(s engine.StateLine) bool { return secret(s.Layer, s.Rule) })
+	return slices.ContainsFunc(states, func(s engine.StateLine) bool { return tool.Secret(s.Layer, s.Rule) })
 }
 
 // discreetly is v without what users are not told.
 func (v Surface) discreetly() Surface {
-	v.Removed = slices.DeleteFunc(slices.Clone(v.Removed), func(r tool.Removal) bool { return secret(r.Layer, r.Rule) })
+	v.Removed = slices.DeleteFunc(slices.Clone(v.Removed), func(r tool.Removal) bool { return r.Secret() })
 	for i := range v.Removed {
 		v.Removed[i].Where = nearby(v.Removed[i].Where)
 	}

@@ -31,6 +31,7 @@ type asked struct {
 	agent, session string // empty when it names none
 	words          string
 	files          int
+	results        string // of calls that the client was given
 }
 
 // checkSame refuses a request whose key, which made the run id, was used for
@@ -46,7 +47,9 @@ func (s *Server) checkSame(ctx context.Context, id string, f foundRun, q asked) 
 	}
 	key := f.key()
 	if (isAlias(q.agent) || q.agent == key.Agent) && (q.session == "" || q.session == key.ID) &&
-		slices.ContainsFunc(said, func(m llm.Message) bool { return m.Text() == q.said() && files(m) == q.files }) {
+		slices.ContainsFunc(said, func(m llm.Message) bool {
+			return m.Text() == q.said() && files(m) == q.files && resultsIn(m) == q.results
+		}) {
 		return nil
 	}
 	return problem(http.StatusUnprocessableEntity, "key_reused",
@@ -80,6 +83,32 @@ func (s *Server) saidUnder(ctx context.Context, id string, f foundRun) ([]llm.Me
 		joined = append(joined, r.Before...)
 	}
 	return joined, nil
+}
+
+// resultsIn are the texts of the results that m holds, in whatever order.
+func resultsIn(m llm.Message) string {
+	var texts []string
+	for _, p := range m.Parts {
+		if p.Kind == llm.KindResult && p.Result != nil {
+			texts = append(texts, llm.JoinText(p.Result.Content))
+		}
+	}
+	return jumbled(texts)
+}
+
+// answered are the texts of the results that the client sends, as resultsIn has
+// them.
+func (c *conversation) answered() string {
+	var texts []string
+	for _, r := range c.results {
+		texts = append(texts, llm.JoinText(r.text))
+	}
+	return jumbled(texts)
+}
+
+func jumbled(texts []string) string {
+	slices.Sort(texts)
+	return strings.Join(texts, "\x00")
 }
 
 // files counts what a person attached to a message. An image of theirs is there

@@ -405,6 +405,7 @@ func (b *backend) Attached(_ context.Context, _ auth.Principal, _, _ string, ids
 }
 
 func (b *backend) DeleteSession(ctx context.Context, key session.Key) error {
+	b.r.runner.Settle(ctx, key) // as the gateway does
 	return session.Delete(ctx, b.r.sessions, b.r.holds, key)
 }
 

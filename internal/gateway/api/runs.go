@@ -165,7 +165,7 @@ func startRun(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 	if id != "" {
 		found, err := s.findRun(r.Context(), c, id, session.Told)
 		if err == nil {
-			err = s.checkSame(r.Context(), id, found, asked{body.Agent, body.Session, body.Message, len(body.Attachments)})
+			err = s.checkSame(r.Context(), id, found, asked{agent: body.Agent, session: body.Session, words: body.Message, files: len(body.Attachments)})
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func startRun(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 		}
 	}
 	if err == nil {
-		err = s.checkSame(r.Context(), id, f, asked{body.Agent, body.Session, body.Message, len(body.Attachments)})
+		err = s.checkSame(r.Context(), id, f, asked{agent: body.Agent, session: body.Session, words: body.Message, files: len(body.Attachments)})
 	}
 	if err != nil {
 		return err

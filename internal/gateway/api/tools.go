@@ -290,10 +290,12 @@ func invokeTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) err
 	}
 	// The call ends when the client leaves.
 	o, err := s.opts.Backend.Invoke(r.Context(), req, body.Tool, body.Args)
-	if errors.Is(err, run.ErrClosed) {
+	switch {
+	case errors.Is(err, run.ErrClosed):
 		return stopping()
-	}
-	if err != nil {
+	case errors.Is(err, session.ErrHeld):
+		return problem(http.StatusConflict, "busy", "%v", err)
+	case err != nil:
 		return err
 	}
 	if o.Status == tool.Refused {

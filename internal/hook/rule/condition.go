@@ -152,7 +152,7 @@ func facts(c *hook.Call, o *tool.Outcome) (map[string]any, error) {
 	}
 	if o != nil {
 		result, failure := llm.JoinText(o.Content), ""
-		if o.Status != tool.OK {
+		if o.Failed() {
 			result, failure = "", result
 		}
 		vars["status"], vars["result"], vars["error"] = string(o.Status), result, failure

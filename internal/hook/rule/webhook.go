@@ -127,7 +127,9 @@ func (r *compiled) send(ctx context.Context, c *hook.Call, o *tool.Outcome) (*ht
 	if r.Secret != "" {
 		h.Set("webhook-signature", Sign(r.Secret, d.ID, now.Unix(), body))
 	}
-	req.GetBody = nil // a transport sends nothing again whose body it can't have again
+	// A connection of its own, so that none is used which the server has just
+	// closed; and a transport sends nothing again whose body it can't have again.
+	req.Close, req.GetBody = true, nil
 	return r.set.opts.Client.Do(req)
 }
 
@@ -137,10 +139,10 @@ func sentOf(o *tool.Outcome) *sentOutcome {
 	if len(text) > maxResult {
 		text, s.Cut = strings.ToValidUTF8(text[:maxResult], ""), true
 	}
-	if o.Status == tool.OK {
-		s.Result = text
-	} else {
+	if o.Failed() {
 		s.Error = text
+	} else {
+		s.Result = text
 	}
 	return s
 }

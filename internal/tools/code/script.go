@@ -274,6 +274,9 @@ func (s *script) ask(arg string) (string, error) {
 	if err := json.Unmarshal([]byte(arg), &r); err != nil {
 		return fmt.Sprintf("the arguments can't be written: %v", err), nil
 	}
+	if len(r.Name) > s.limits.Output {
+		return fmt.Sprintf("the name or the words have %d bytes, and may have %d", len(r.Name), s.limits.Output), nil
+	}
 	if len(r.Args) > s.limits.Output {
 		return fmt.Sprintf("the arguments have %d bytes, and may have %d", len(r.Args), s.limits.Output), nil
 	}
@@ -359,8 +362,14 @@ func (s *script) words(t told) string {
 	case "InternalError: stack overflow", "SyntaxError: stack overflow":
 		t.Text = "RangeError: functions call each other, or things are in each other, too deep"
 	}
+	if len(t.Text) > maxTold {
+		t.Text = strings.ToValidUTF8(t.Text[:maxTold], "") + " …"
+	}
 	return t.Text + s.place(t.Stack)
 }
+
+// maxTold is how much is told of a failure, in bytes.
+const maxTold = 4 << 10
 
 var position = regexp.MustCompile(`\b` + file + `:(\d+):(\d+)`)
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/guard/process"
@@ -123,15 +124,17 @@ func (s *session) serve(script string) (e end, err error) {
 		defer close(watched)
 		s.watch(stop)
 	}()
+	silent := false // the process ended, or was ended, without saying why
 	defer func() {
 		close(stop)
 		<-watched
 		s.child.Kill()
-		if died := s.child.Wait(); err != nil && s.ctx.Err() == nil && died != nil {
+		if died := s.child.Wait(); silent && s.ctx.Err() == nil && died != nil {
 			err = s.death(died)
 		}
 	}()
 	if err := s.say(job{Script: script, Limits: s.limits}); err != nil {
+		silent = true
 		return end{}, err
 	}
 	lines := bufio.NewScanner(s.child.Out)
@@ -139,6 +142,7 @@ func (s *session) serve(script string) (e end, err error) {
 	for lines.Scan() {
 		s.stir()
 		if e, err := s.hear(lines.Bytes()); err != nil {
+			silent = errors.Is(err, syscall.EPIPE)
 			return end{}, err
 		} else if e != nil {
 			return *e, nil
@@ -147,6 +151,7 @@ func (s *session) serve(script string) (e end, err error) {
 	if err := lines.Err(); err != nil {
 		return end{}, fmt.Errorf("the script's process: %w", err)
 	}
+	silent = true
 	return end{}, errors.New("the script's process ended early")
 }
 
