@@ -112,7 +112,9 @@ describe('the client library of OpenAI', () => {
 		const ask = (over: object) => client.chat.completions.create({ model: 'goclaw/main', messages: [user('hi')], ...over });
 		await expect(ask({ model: 'gpt-x' })).rejects.toMatchObject({ status: 404, code: 'model_not_found' });
 		await expect(ask({ n: 3 })).rejects.toMatchObject({ status: 400 });
-		await expect(ask({ tools: [{ type: 'function', function: { name: 'f' } }] })).rejects.toThrow(/clients' tools/);
+		const tools = [{ type: 'function', function: { name: 'f' } }];
+		await expect(ask({ tools: [{ type: 'function', function: { name: 'f', parameters: { type: 7 } } }] })).rejects.toMatchObject({ status: 400 });
+		await expect(ask({ tools, tool_choice: { type: 'function', function: { name: 'g' } } })).rejects.toMatchObject({ status: 400, param: 'tool_choice' });
 		await expect(ask({ messages: [user('break whole')] })).rejects.toMatchObject({ status: 502 });
 		const stranger = new OpenAI({ apiKey: 'wrong', baseURL: `${gateway.url}/v1`, maxRetries: 0 });
 		await expect(stranger.models.list()).rejects.toMatchObject({ status: 401 });
