@@ -203,7 +203,23 @@ func Strange(name, agent string, known []string) Explanation {
 
 // Strange reports whether x explains a name that nothing has.
 func (x *Explanation) Strange() bool {
-	return len(x.States) > 0 && x.States[installed].Detail == strange
+	return len(x.States) > 0 && strings.HasPrefix(x.States[installed].Detail, strange)
+}
+
+// Await says of a name that nothing has which keys of the configuration would
+// bring tools, and are not acted on yet.
+func (x *Explanation) Await(keys []source.Pos) {
+	if len(keys) == 0 || !x.Strange() {
+		return
+	}
+	var places []string
+	for _, k := range keys {
+		places = append(places, k.String())
+	}
+	line := &x.States[installed]
+	line.Detail += "; what these keys would bring this version does not have yet: " + strings.Join(places, ", ")
+	line.Where = keys[0]
+	x.Fix += "; " + places[0] + " is kept for a version that acts on it"
 }
 
 const strange = "nothing that is compiled in, installed or connected has a tool of that name"

@@ -298,3 +298,18 @@ func TestAnAmbiguousNameIsExplained(t *testing.T) {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
+
+// A name that nothing has may be one that the configuration would bring.
+func TestWhatTheConfigurationWouldBring(t *testing.T) {
+	t.Parallel()
+	x := engine.Strange("github_create_issue", "main", nil)
+	x.Await(nil)
+	if strings.Contains(x.States[0].Detail, "would bring") {
+		t.Errorf("without a key: %+v", x)
+	}
+	key := source.Pos{Key: "plugins", File: "/etc/config.yaml", Line: 3}
+	x.Await([]source.Pos{key})
+	if !x.Strange() || x.States[0].Where != key || !strings.Contains(x.States[0].Detail, "does not have yet: plugins (config.yaml:3)") || !strings.Contains(x.Fix, "plugins (config.yaml:3) is kept") {
+		t.Errorf("with one: %+v", x)
+	}
+}

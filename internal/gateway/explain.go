@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/agent"
@@ -13,6 +14,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/gateway/api"
+	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -26,6 +28,7 @@ func (g *Gateway) Explain(ctx context.Context, req run.Request, name string) (ap
 	ask := look.Ask
 	x, err := look.Agent.Engine.Explain(ctx, look.Scope, look.Target, look.State, ask, name)
 	x.Doubts = append(g.doubts(look, req), slips(look, x.Tool)...)
+	x.Await(g.awaited())
 	if err != nil || !x.Exposed() {
 		return x, err
 	}
@@ -40,6 +43,15 @@ func (g *Gateway) Explain(ctx context.Context, req run.Request, name string) (ap
 	}
 	x.Add(remarks...)
 	return x, nil
+}
+
+// awaited are the keys of the configuration that bring tools in a version that
+// acts on them.
+func (g *Gateway) awaited() []source.Pos {
+	return slices.DeleteFunc(g.Config.NotActedOn(ActedOn), func(p source.Pos) bool {
+		root, _, _ := strings.Cut(p.Key, ".")
+		return root != "plugins" && root != "mcp" && root != "nodes"
+	})
 }
 
 // guides is what explains why a model works as it does, or does not.

@@ -114,7 +114,7 @@ describe('the client library of OpenAI', () => {
 		await expect(ask({ n: 3 })).rejects.toMatchObject({ status: 400 });
 		const tools = [{ type: 'function', function: { name: 'f' } }];
 		await expect(ask({ tools: [{ type: 'function', function: { name: 'f', parameters: { type: 7 } } }] })).rejects.toMatchObject({ status: 400 });
-		await expect(ask({ tools, tool_choice: { type: 'function', function: { name: 'g' } } })).rejects.toMatchObject({ status: 400, param: 'tool_choice' });
+		await expect(ask({ tools, tool_choice: { type: 'function', function: { name: 'g' } } })).rejects.toMatchObject({ status: 400, param: 'tool_choice.function.name' });
 		await expect(ask({ messages: [user('break whole')] })).rejects.toMatchObject({ status: 502 });
 		const stranger = new OpenAI({ apiKey: 'wrong', baseURL: `${gateway.url}/v1`, maxRetries: 0 });
 		await expect(stranger.models.list()).rejects.toMatchObject({ status: 401 });
