@@ -272,7 +272,7 @@ func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight fl
 // matchShapes takes in what pieces of the message are by their shape: a tool that
 // speaks of e-mail addresses is meant by one. They are a clause of their own.
 func (x *Index) matchShapes(r *ranking, message string) {
-	if x.weights.shape == 0 || strings.IndexAny(message, ".+@") < 0 {
+	if x.weights.shape == 0 || !strings.ContainsAny(message, ".+@") {
 		return // which costs nothing
 	}
 	r.clause++

@@ -44,11 +44,13 @@ func TestOddAnswers(t *testing.T) {
 		handler http.HandlerFunc
 		want    string // in the refusal; empty is let through
 	}{
-		"a page's type":        {with("Content-Type", "text/html", allowed), ""},
-		"201":                  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); _, _ = io.WriteString(w, allowed) }, "status 201"},
-		"a redirect to itself": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), 308) }, "redirect (status 308), which is not followed"},
-		"a choice":             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(300); _, _ = io.WriteString(w, allowed) }, "redirect (status 300)"},
-		"not modified":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, "status 304"},
+		"a page's type": {with("Content-Type", "text/html", allowed), ""},
+		"201":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); _, _ = io.WriteString(w, allowed) }, "status 201"},
+		"a redirect to itself": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.String(), http.StatusPermanentRedirect)
+		}, "redirect (status 308), which is not followed"},
+		"a choice":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(300); _, _ = io.WriteString(w, allowed) }, "redirect (status 300)"},
+		"not modified": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, "status 304"},
 		"early hints before a denial": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(103)
 			_, _ = io.WriteString(w, `{"decision":"deny"}`)
