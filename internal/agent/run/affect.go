@@ -18,18 +18,14 @@ type meanwhile struct {
 	stored  bool // the session has them; only the run is yet to know
 }
 
-// join returns m and the effects that come after it. Of those that are about the
-// same only the last counts, so that they don't pile up.
+// join returns m and the effects that come after it, without those that they make
+// void, so that they don't pile up.
 func (m *meanwhile) join(effects []tool.Effect) *meanwhile {
-	out := &meanwhile{}
+	var before []tool.Effect
 	if m != nil {
-		out.effects = slices.Clone(m.effects)
+		before = m.effects
 	}
-	for _, e := range effects {
-		out.effects = slices.DeleteFunc(out.effects, func(o tool.Effect) bool { return o.Kind == e.Kind && o.Key == e.Key })
-		out.effects = append(out.effects, e)
-	}
-	return out
+	return &meanwhile{effects: tool.Coalesce(slices.Concat(before, effects))}
 }
 
 // SetPlan turns plan mode of a session on or off, as [Runner.Affect] does.
