@@ -220,6 +220,37 @@ func TestCallsOfAClientInASession(t *testing.T) {
 	}
 }
 
+// A client that took something out of what it tells is not answered where it
+// still stands.
+func TestAClientChangesWhatItTells(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ told, sent string }{
+		{"the code is 4711", "4711"},
+		{"the code  is 4711", "4711"}, // only blanks differ
+		{"the code is taken out", "taken out"},
+	} {
+		s := setup(t, "", fakellm.Text("Noted."), fakellm.Calls(fakellm.Use("look", `{"at":"door"}`)), fakellm.Text("Open.")).serve(gateway.ServeOptions{})
+		ask := func(messages string) (int, string) {
+			return s.chat("", `{"model":"goclaw","messages":[`+messages+`],"tools":[`+look+`]}`)
+		}
+		said := func(code string) string {
+			return fmt.Sprintf(`{"role":"user","content":%q},{"role":"assistant","content":"Noted."},{"role":"user","content":"look at the door"}`, code)
+		}
+		ask(`{"role":"user","content":"the code is 4711"}`)
+		_, first := ask(said("the code is 4711"))
+		door := id(t, first, 0)
+		status, body := ask(said(c.told) + fmt.Sprintf(`,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":"{\"at\":\"door\"}"}}]},`+
+			`{"role":"tool","tool_call_id":%q,"content":"it is open"}`, door, door))
+		if status != 200 || !strings.Contains(body, "Open.") {
+			t.Fatalf("%s: %d %s", c.told, status, body)
+		}
+		sent := string(s.model.Requests()[2].Body)
+		if strings.Contains(sent, "4711") != (c.sent == "4711") || !strings.Contains(sent, c.sent) || !strings.Contains(sent, "it is open") {
+			t.Errorf("%s: the model read %s", c.told, s.wire(2))
+		}
+	}
+}
+
 // What decides about the agent's tools decides about a client's: policies,
 // arguments, the names that the agent has.
 func TestAClientsToolsAreHeldToPolicies(t *testing.T) {
