@@ -46,6 +46,8 @@ type Explanation struct {
 	// Remarks tell what would become of a call now, and what the model is told
 	// to do; of a tool that is exposed.
 	Remarks []Remark `json:"remarks,omitempty"`
+
+	strange bool // nothing has the name
 }
 
 // Remark is a word beside the six states.
@@ -108,6 +110,7 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	}
 	if entry == nil {
 		x.missing(cat, name)
+		x.Written(e.decider.Naming(x.Tool))
 		return x.Explanation, nil
 	}
 	x.Tool = entry.Def.Name
@@ -190,47 +193,68 @@ func (x *explainer) missing(cat *tool.Catalog, name string) {
 		x.no(registered, n.Reason, source.Pos{}, n.Fix)
 		return
 	}
-	x.strange(tool.Names(cat.Entries))
+	x.unknown(tool.Names(cat.Entries))
 }
 
 // Strange explains a name that nothing has, to somebody who knows of the tools
 // of those names.
 func Strange(name, agent string, known []string) Explanation {
 	x := &explainer{begun(name, agent)}
-	x.strange(known)
+	x.unknown(known)
 	return x.Explanation
 }
 
 // Strange reports whether x explains a name that nothing has.
-func (x *Explanation) Strange() bool {
-	return len(x.States) > 0 && strings.HasPrefix(x.States[installed].Detail, strange)
+func (x *Explanation) Strange() bool { return x.strange && x.States[installed].Verdict == No }
+
+// Written says of a name that nothing has where in the configuration a tool of
+// that name stands.
+func (x *Explanation) Written(at []source.Pos) {
+	if len(at) == 0 || !x.Strange() {
+		return
+	}
+	x.installedAt("it stands in", at)
+	if tool.Later(folded(x.Tool)) == "" {
+		x.Fix += "; or correct the name in " + at[0].String()
+	}
 }
 
 // Await says of a name that nothing has which keys of the configuration would
 // bring tools, and are not acted on yet.
 func (x *Explanation) Await(keys []source.Pos) {
-	if len(keys) == 0 || !x.Strange() {
+	if len(keys) == 0 || !x.Strange() || tool.Later(folded(x.Tool)) != "" {
 		return
 	}
-	var places []string
-	for _, k := range keys {
-		places = append(places, k.String())
-	}
-	line := &x.States[installed]
-	line.Detail += "; what these keys would bring this version does not have yet: " + strings.Join(places, ", ")
-	line.Where = keys[0]
-	x.Fix += "; " + places[0] + " is kept for a version that acts on it"
+	x.installedAt("what these keys would bring this version does not have yet:", keys)
+	x.Fix += "; " + keys[0].String() + " is kept for a version that acts on it"
 }
 
-const strange = "nothing that is compiled in, installed or connected has a tool of that name"
+// installedAt adds keys of the configuration to what is said of the first state.
+func (x *Explanation) installedAt(words string, at []source.Pos) {
+	line := &x.States[installed]
+	list := make([]string, len(at))
+	for i, p := range at {
+		list[i] = p.String()
+	}
+	line.Where = cmp.Or(line.Where, at[0])
+	line.Detail += "; " + words + " " + strings.Join(list, ", ")
+}
 
-func (x *explainer) strange(known []string) {
-	x.no(installed, strange, source.Pos{}, "")
+// unknown says that nothing has the tool, to somebody who knows of the tools of
+// those names.
+func (x *explainer) unknown(known []string) {
+	x.strange = true
+	if family := tool.Later(folded(x.Tool)); family != "" {
+		x.Tool = folded(x.Tool)
+		x.no(installed, fmt.Sprintf("this version of GoClaw has no tool %s yet: it belongs to the family %s, which is still to come", x.Tool, family), source.Pos{},
+			"take a later version of GoClaw that has the tool "+x.Tool+" (goclaw version says which this is); nothing that is installed or written brings it to this one")
+		return
+	}
+	x.no(installed, "nothing that is compiled in, installed or connected has a tool of that name", source.Pos{}, "")
 	x.Nearest = nearest.Names(unprefixed(x.Tool), known, maxNearest)
+	x.Fix = "build goclaw with a plugin that brings " + x.Tool + " (docs/adding-a-tool.md)"
 	if len(x.Nearest) > 0 {
-		x.Fix = "use " + x.Nearest[0] + ", or install what brings " + x.Tool
-	} else {
-		x.Fix = "install what brings " + x.Tool
+		x.Fix = "use " + x.Nearest[0] + ", or " + x.Fix
 	}
 }
 
@@ -381,8 +405,8 @@ func (x Explanation) Text() string {
 	var b strings.Builder
 	for _, s := range x.States {
 		line := fmt.Sprintf("%-11s %-4s %s", s.State, s.Verdict, s.Detail)
-		if !s.Where.IsZero() {
-			line += " (" + s.Where.Place() + ")"
+		if place := "(" + s.Where.Place() + ")"; !s.Where.IsZero() && !strings.Contains(line, place) {
+			line += " " + place
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}

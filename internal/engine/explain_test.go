@@ -184,7 +184,7 @@ exposed     -
 called      -
 executed    -
 nearest: file_read, unreadable
-fix: use file_read, or install what brings read_file
+fix: use file_read, or build goclaw with a plugin that brings read_file (docs/adding-a-tool.md)
 `},
 		{name: "zzz", want: `installed   NO   nothing that is compiled in, installed or connected has a tool of that name
 discovered  -
@@ -192,7 +192,7 @@ registered  -
 exposed     -
 called      -
 executed    -
-fix: install what brings zzz
+fix: build goclaw with a plugin that brings zzz (docs/adding-a-tool.md)
 `},
 	} {
 		f := c.role
@@ -311,5 +311,20 @@ func TestWhatTheConfigurationWouldBring(t *testing.T) {
 	x.Await([]source.Pos{key})
 	if !x.Strange() || x.States[0].Where != key || !strings.Contains(x.States[0].Detail, "does not have yet: plugins (config.yaml:3)") || !strings.Contains(x.Fix, "plugins (config.yaml:3) is kept") {
 		t.Errorf("with one: %+v", x)
+	}
+}
+
+// A tool of GoClaw that is still to come is nothing that could be installed.
+func TestAToolThatIsStillToCome(t *testing.T) {
+	t.Parallel()
+	key := source.Pos{Key: "tools.also_allow[0]", File: "/etc/config.yaml", Line: 3}
+	for _, name := range []string{"web_fetch", "Web-Fetch"} {
+		x := engine.Strange(name, "main", []string{"file_read"})
+		x.Written([]source.Pos{key})
+		x.Await([]source.Pos{{Key: "plugins", File: "/etc/config.yaml", Line: 9}})
+		const want = "this version of GoClaw has no tool web_fetch yet: it belongs to the family web, which is still to come; it stands in tools.also_allow[0] (config.yaml:3)"
+		if x.States[0].Detail != want || x.States[0].Where != key || strings.Contains(x.Fix, "plugin") || !strings.HasPrefix(x.Fix, "take a later version of GoClaw that has the tool web_fetch") {
+			t.Errorf("%s: got %+v", name, x)
+		}
 	}
 }

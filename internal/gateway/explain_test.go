@@ -59,8 +59,8 @@ func stops(x engine.Explanation) string {
 	for _, s := range x.States {
 		if s.Verdict == engine.No {
 			where := ""
-			if !s.Where.IsZero() {
-				where = " (" + s.Where.Place() + ")"
+			if place := " (" + s.Where.Place() + ")"; !s.Where.IsZero() && !strings.Contains(s.Detail, place) {
+				where = place
 			}
 			return s.State + ": " + s.Detail + where
 		}
@@ -83,7 +83,17 @@ func TestWhyAToolIsNotThere(t *testing.T) {
 	}{
 		{
 			"not installed", "", "gitlab_issue", nil,
-			"installed: nothing that is compiled in, installed or connected has a tool of that name", "use github_issue, or install what brings gitlab_issue",
+			"installed: nothing that is compiled in, installed or connected has a tool of that name", "use github_issue, or build goclaw with a plugin that brings gitlab_issue (docs/adding-a-tool.md)",
+		},
+		{
+			"brought by nothing, and allowed", "tools:\n  also_allow: [gitlab_issue]\n", "gitlab_issue", nil,
+			"installed: nothing that is compiled in, installed or connected has a tool of that name; it stands in tools.also_allow (config.yaml:6)",
+			"use github_issue, or build goclaw with a plugin that brings gitlab_issue (docs/adding-a-tool.md); or correct the name in tools.also_allow (config.yaml:6)",
+		},
+		{
+			"still to come", "tools:\n  allow: [web_fetch]\n", "web_fetch", nil,
+			"installed: this version of GoClaw has no tool web_fetch yet: it belongs to the family web, which is still to come; it stands in tools.allow (config.yaml:6)",
+			"take a later version of GoClaw that has the tool web_fetch (goclaw version says which this is); nothing that is installed or written brings it to this one",
 		},
 		{
 			"promised and never registered", "", "github_review", nil,

@@ -57,6 +57,28 @@ func (d *Decider) Diagnose(cat *tool.Catalog) []Diagnosis {
 	return c.found
 }
 
+// Naming is where the lists name a tool by its own name, in the order of the
+// rules.
+func (d *Decider) Naming(name string) []source.Pos {
+	d.mu.Lock()
+	p := d.policies
+	d.mu.Unlock()
+	want := tool.ParseSelector(name)
+	var at []source.Pos
+	look := func(lists ...[]source.Text) {
+		for _, entry := range slices.Concat(lists...) {
+			if tool.ParseSelector(entry.Value) == want && !slices.Contains(at, entry.Pos) {
+				at = append(at, entry.Pos)
+			}
+		}
+	}
+	for _, r := range p.order() {
+		look(r.policy.Allow, r.policy.AlsoAllow, r.policy.Deny)
+	}
+	look(p.Skills.Allow, p.Core)
+	return at
+}
+
 // maxNearest is how many names a diagnosis proposes.
 const maxNearest = 3
 
@@ -121,6 +143,10 @@ func (c *checker) name(entry source.Text, name string) {
 			c.add(entry, nil, "the tool %s never came to be: %s", name, n.Reason)
 			return
 		}
+	}
+	if family := tool.Later(name); family != "" {
+		c.add(entry, nil, "this version has no tool %q yet: the family %s is still to come", name, family)
+		return
 	}
 	c.add(entry, nearest.Names(name, tool.Names(c.cat.Entries), maxNearest), "there is no tool %q", name)
 }

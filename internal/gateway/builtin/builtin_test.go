@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
+	"github.com/goclaw/goclaw/internal/guard/workspace"
 	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // Every provider that GoClaw knows by name can be reached.
@@ -31,6 +33,21 @@ func TestEveryVendorHasADialectAndARuleOfNames(t *testing.T) {
 		}
 		if provider.Names[name] == nil && name != "demo" {
 			t.Errorf("%s is not in provider.Names", name)
+		}
+	}
+}
+
+// What is said to be still to come is not compiled in. The stand-ins of test
+// builds count as nothing.
+func TestNothingThatIsCompiledInIsStillToCome(t *testing.T) {
+	t.Parallel()
+	r := tool.NewRegistry()
+	if err := builtin.Register(r, builtin.Deps{Workspaces: workspace.NewSet()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range r.Catalog().Entries {
+		if family := tool.Later(e.Def.Name); family != "" && e.Owner.ID != "test" {
+			t.Errorf("%s of %s is here: take it out of the list of what is to come (internal/tool/later.go)", e.Def.Name, e.Owner)
 		}
 	}
 }
