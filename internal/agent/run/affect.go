@@ -15,17 +15,28 @@ import (
 // person switched something, or a call by hand did.
 type meanwhile struct {
 	effects []tool.Effect
-	stored  bool // the session has them; only the run is yet to know
+	made    *session.Session // as which the session begins if no run begins it; nil when it then has none of this
+	stored  bool             // the session has them; only the run is yet to know
 }
 
 // join returns m and the effects that come after it, without those that they make
 // void, so that they don't pile up.
-func (m *meanwhile) join(effects []tool.Effect) *meanwhile {
+func (m *meanwhile) join(made *session.Session, effects []tool.Effect) *meanwhile {
 	var before []tool.Effect
 	if m != nil {
 		before = m.effects
+		if m.made != nil {
+			made = m.made
+		}
 	}
-	return &meanwhile{effects: tool.Coalesce(slices.Concat(before, effects))}
+	return &meanwhile{effects: tool.Coalesce(slices.Concat(before, effects)), made: made}
+}
+
+// affecting is a session without a run whose state is being changed. Whoever
+// begins a run in it, or changes it as well, waits for that.
+type affecting struct {
+	done chan struct{} // closed at the end
+	held chan struct{} // closed when it has to wait for another process
 }
 
 // SetPlan turns plan mode of a session on or off, as [Runner.Affect] does.
@@ -38,19 +49,27 @@ func (r *Runner) SetPlan(ctx context.Context, key session.Key, on bool) error {
 
 // Affect applies effects to the state of a session from beside its runs. A run
 // that is going in it follows before its next model call; calls that run are not
-// held up. Where there is no such session it begins as made, without a turn. The
-// error is [session.ErrNotFound] when there is none and made is nil, and
-// [session.ErrHeld] when another process works in it.
+// held up. Where there is no such session it begins as made, without a turn, or
+// with the message that is about to begin it. The error is [session.ErrNotFound]
+// when there is none and made is nil, [session.ErrHeld] when another process works
+// in it, and [ErrNotYours] when somebody else's message is about to begin it.
 func (r *Runner) Affect(ctx context.Context, key session.Key, made *session.Session, effects ...tool.Effect) error {
 	for {
-		r.mu.Lock()
-		l := r.lanes[key]
-		r.mu.Unlock()
+		l, own, other := r.affected(key)
 		done, err := true, error(nil)
-		if l == nil {
-			err = r.affectIdle(ctx, key, made, effects)
-		} else {
-			done, err = r.affectBusy(ctx, l, effects)
+		switch {
+		case other != nil:
+			select {
+			case <-other.done:
+				continue
+			case <-ctx.Done():
+				return fmt.Errorf("change the state of session %s: %w", key, context.Cause(ctx))
+			}
+		case own != nil:
+			err = r.affectIdle(ctx, key, &meanwhile{effects: effects, made: made}, nil)
+			r.affectedNow(key, own)
+		default:
+			done, err = r.affectBusy(ctx, l, made, effects)
 		}
 		if done && err == nil {
 			r.watchers.tell(key)
@@ -61,13 +80,39 @@ func (r *Runner) Affect(ctx context.Context, key session.Key, made *session.Sess
 	}
 }
 
+// affected finds who has to do with the state of a session: the lane that is busy
+// in it, or who changes it at the moment. Where nobody is, own is the caller's
+// right to change it until [Runner.affectedNow].
+func (r *Runner) affected(key session.Key) (l *lane, own, other *affecting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l, other = r.lanes[key], r.affects[key]; l == nil && other == nil {
+		own = r.affect(key)
+	}
+	return l, own, other
+}
+
+// affect notes that a session is about to be changed. The caller holds r.mu.
+func (r *Runner) affect(key session.Key) *affecting {
+	a := &affecting{done: make(chan struct{}), held: make(chan struct{})}
+	r.affects[key] = a
+	return a
+}
+
+func (r *Runner) affectedNow(key session.Key, own *affecting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.affects, key)
+	close(own.done)
+}
+
 // affectBusy is Affect in a session that is busy. It is not done when the session
 // is so no more.
-func (r *Runner) affectBusy(ctx context.Context, l *lane, effects []tool.Effect) (done bool, err error) {
+func (r *Runner) affectBusy(ctx context.Context, l *lane, made *session.Session, effects []tool.Effect) (done bool, err error) {
 	l.state.Lock()
 	defer l.state.Unlock()
 	r.mu.Lock()
-	gone, waits, away := r.lanes[l.key] != l, l.release == nil, l.release == nil && l.contended
+	gone, waits, away, active := r.lanes[l.key] != l, l.release == nil, l.release == nil && l.contended, l.active
 	r.mu.Unlock()
 	switch {
 	case gone:
@@ -75,38 +120,54 @@ func (r *Runner) affectBusy(ctx context.Context, l *lane, effects []tool.Effect)
 	case away:
 		return true, fmt.Errorf("change the state of session %s: %w", l.key, session.ErrHeld)
 	}
-	next := l.meanwhile.join(effects)
-	if waits {
-		l.meanwhile = next // the run begins with them
-		return true, nil
+	next := l.meanwhile.join(made, effects)
+	if !waits {
+		_, err = r.opts.Change(ctx, l.key, r.opts.Now(), nil, next.effects...)
 	}
-	_, err = r.opts.Change(ctx, l.key, nil, next.effects...)
-	if err != nil && !errors.Is(err, session.ErrNotFound) { // else it is about to begin
+	switch {
+	case !waits && err == nil:
+		next.stored = true
+	case !waits && !errors.Is(err, session.ErrNotFound):
 		return true, fmt.Errorf("change the state of session %s: %w", l.key, err)
+	case made != nil && made.Caller.ID != active.request.Caller.ID && !made.Caller.Privileged():
+		// It waits, or is about to begin with what somebody else says.
+		if exists, err := r.exists(ctx, l.key); err != nil || !exists {
+			return true, errors.Join(err, ErrNotYours)
+		}
 	}
-	next.stored, l.meanwhile = err == nil, next
+	l.meanwhile = next // the run begins with what isn't stored
 	return true, nil
 }
 
-// affectIdle is Affect in a session in which no run of this process is.
-func (r *Runner) affectIdle(ctx context.Context, key session.Key, made *session.Session, effects []tool.Effect) error {
-	// What this process does here itself takes turns, and is nobody else's work.
-	r.affecting.Lock()
-	defer r.affecting.Unlock()
+// exists reports whether there is a session, as far as can be known.
+func (r *Runner) exists(ctx context.Context, key session.Key) (bool, error) {
+	if r.opts.Owner == nil {
+		return true, nil
+	}
+	_, known, err := r.opts.Owner(ctx, key)
+	return known, err
+}
+
+// affectIdle stores m in a session in which no run of this process is, which
+// another process may hold: busy is called then, and when it is nil that is
+// [session.ErrHeld].
+func (r *Runner) affectIdle(ctx context.Context, key session.Key, m *meanwhile, busy func(stop context.CancelCauseFunc)) error {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	hold, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	held := false
-	release, err := r.opts.Hold(hold, key, func() { held = true; stop(session.ErrHeld) })
-	if err != nil && held {
-		err = session.ErrHeld
+	if busy == nil {
+		busy = func(stop context.CancelCauseFunc) { stop(session.ErrHeld) }
 	}
+	release, err := r.opts.Hold(hold, key, func() { busy(stop) })
 	if err != nil {
+		if ctx.Err() == nil && hold.Err() != nil {
+			err = context.Cause(hold)
+		}
 		return fmt.Errorf("change the state of session %s: %w", key, err)
 	}
 	defer release()
-	if _, err := r.opts.Change(ctx, key, made, effects...); err != nil {
+	if _, err := r.opts.Change(ctx, key, r.opts.Now(), m.made, m.effects...); err != nil {
 		return fmt.Errorf("change the state of session %s: %w", key, err)
 	}
 	return nil
@@ -141,8 +202,9 @@ func (l *lane) storing(store func(meanwhile []tool.Effect) error) error {
 	return err
 }
 
-// keepState stores what came meanwhile before a run that did not begin. While the
-// session isn't held that is left to the next run.
+// keepState stores what came meanwhile before a run that did not begin, in a
+// session that there is already and that is held: else the next run may be its
+// first.
 func (r *Runner) keepState(l *lane, run *Run) {
 	l.state.Lock()
 	defer l.state.Unlock()
@@ -155,25 +217,40 @@ func (r *Runner) keepState(l *lane, run *Run) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run.ctx), storeLimit)
 	defer cancel()
-	_, err := r.opts.Change(ctx, l.key, nil, l.meanwhile.effects...)
+	_, err := r.opts.Change(ctx, l.key, r.opts.Now(), nil, l.meanwhile.effects...)
 	switch {
 	case err == nil:
 		l.meanwhile = nil
-	case !errors.Is(err, session.ErrNotFound): // else the next run may be the first
-		run.logger().Error("what was switched in the session could not be stored", "err", err)
+	case !errors.Is(err, session.ErrNotFound):
+		run.logger().Warn("what was switched in the session could not be stored yet", "err", err)
 	}
 }
 
-// leaveState stores what came meanwhile in a lane that has ended without having
-// got its session.
+// leaves is what a lane that ends leaves to be stored, nil for nothing, with the
+// right to do that before anybody else begins something in the session. The caller
+// holds l.state and r.mu.
+func (r *Runner) leaves(l *lane) *affecting {
+	if l.meanwhile == nil || l.meanwhile.stored {
+		return nil
+	}
+	return r.affect(l.key)
+}
+
+// leaveState stores what came meanwhile in a lane that has ended and whose runs
+// did not begin. It waits for another process that works there, as they did.
 func (r *Runner) leaveState(l *lane, last *Run) {
-	l.state.Lock()
-	defer l.state.Unlock()
-	if l.meanwhile == nil || l.release != nil {
+	if l.left == nil {
 		return
 	}
-	err := r.affectIdle(context.WithoutCancel(r.base), l.key, nil, l.meanwhile.effects)
-	if err != nil && !errors.Is(err, session.ErrNotFound) {
-		last.logger().Error("what was switched in the session could not be stored", "err", err)
+	defer r.affectedNow(l.key, l.left)
+	err := r.affectIdle(context.WithoutCancel(r.base), l.key, l.meanwhile, func(stop context.CancelCauseFunc) {
+		close(l.left.held)
+		context.AfterFunc(r.base, func() { stop(context.Cause(r.base)) })
+	})
+	switch {
+	case err == nil:
+		r.watchers.tell(l.key)
+	case !errors.Is(err, session.ErrNotFound) || l.meanwhile.made != nil: // else there is nothing that could have been switched
+		last.logger().Error("what was switched in the session is lost, since it could not be stored", "err", err)
 	}
 }

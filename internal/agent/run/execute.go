@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -81,7 +82,11 @@ func (r *Runner) hold(l *lane, run *Run) error {
 	if l.release != nil {
 		return nil
 	}
-	release, err := r.opts.Hold(run.ctx, l.key, func() { r.heldBack(l, run) })
+	heldBack := sync.OnceFunc(func() { r.heldBack(l, run) })
+	if err := r.affectedBefore(l, run, heldBack); err != nil {
+		return err
+	}
+	release, err := r.opts.Hold(run.ctx, l.key, heldBack)
 	if err != nil {
 		return err
 	}
@@ -89,6 +94,29 @@ func (r *Runner) hold(l *lane, run *Run) error {
 	defer r.mu.Unlock()
 	l.release = release
 	return nil
+}
+
+// affectedBefore waits for what this process itself changes in the session and
+// began before the lane: that is no work of another process.
+func (r *Runner) affectedBefore(l *lane, run *Run, heldBack func()) error {
+	r.mu.Lock()
+	a := r.affects[l.key]
+	r.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	held := a.held
+	for {
+		select {
+		case <-a.done:
+			return nil
+		case <-held:
+			heldBack()
+			held = nil
+		case <-run.ctx.Done():
+			return context.Cause(run.ctx)
+		}
+	}
 }
 
 // refuse ends a run that could not begin.

@@ -28,6 +28,7 @@ type lane struct {
 	// which is nil when the active run knows all. It is taken before Runner.mu.
 	state     sync.Mutex
 	meanwhile *meanwhile
+	left      *affecting // the right to store meanwhile when the lane has ended; nil when all is stored
 	// contended says that another process held the session: until the lane got
 	// it, what the lane has in the inbox could be run there.
 	contended bool
@@ -154,6 +155,8 @@ func (r *Runner) drive(l *lane, run *Run) {
 
 // next takes the lane's next run, or ends the lane.
 func (r *Runner) next(l *lane) *Run {
+	l.state.Lock()
+	defer l.state.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.watchers.tell(l.key)
@@ -180,5 +183,6 @@ func (r *Runner) next(l *lane) *Run {
 		l.release()
 	}
 	delete(r.lanes, l.key)
+	l.left = r.leaves(l)
 	return nil
 }

@@ -64,7 +64,7 @@ type Options struct {
 	Ended func(*Run)
 	// Change applies effects to the state of a session, as [session.Store] does.
 	// Without it nothing can be switched in one.
-	Change func(ctx context.Context, key session.Key, made *session.Session, effects ...tool.Effect) (tool.State, error)
+	Change func(ctx context.Context, key session.Key, at time.Time, made *session.Session, effects ...tool.Effect) (tool.State, error)
 	// WhileBusy is Queue when empty.
 	WhileBusy Busy
 	// Waiting is how many messages may wait in one session; 100 when 0.
@@ -174,13 +174,12 @@ type Runner struct {
 
 	watchers watchers
 
-	affecting sync.Mutex // held while the state of a session without a run is changed
-
 	mu       sync.Mutex
 	closed   bool // no more messages are taken
 	draining bool // what has not begun is left to the next start
 	serving  bool // a gateway serves: what waits for another process is kept, too, and people can be asked
 	lanes    map[session.Key]*lane
+	affects  map[session.Key]*affecting
 	runs     map[string]*Run
 	queued   time.Time // of the last message
 	finished []ended   // oldest first
@@ -236,7 +235,7 @@ func New(o Options) *Runner {
 		o.Now = time.Now
 	}
 	base, stop := context.WithCancelCause(context.Background())
-	return &Runner{opts: o, base: base, stop: stop, lanes: map[session.Key]*lane{}, runs: map[string]*Run{}}
+	return &Runner{opts: o, base: base, stop: stop, lanes: map[session.Key]*lane{}, affects: map[session.Key]*affecting{}, runs: map[string]*Run{}}
 }
 
 // CheckModel says why the model that a request names can't be asked. No name is

@@ -64,13 +64,14 @@ type Store interface {
 	// a result get the outcome that [Interrupted] makes, or [Unapproved] where they
 	// asked for an approval that was not given, which ends with them; the effects
 	// of calls that have one but were never settled are applied to the state,
-	// running turns end as interrupted. It returns how many of each it closed.
+	// below what Change made of it since their round began, and running turns end
+	// as interrupted. It returns how many of each it closed.
 	Interrupt(ctx context.Context, key Key, at time.Time) (turns, calls int, err error)
-	// Change applies effects to the state of the session and returns what comes
-	// of it. Where there is no such session it begins as made, without a turn:
-	// with its title until the first turn brings one, its caller, origin and
-	// time. Without made, ErrNotFound says so.
-	Change(ctx context.Context, key Key, made *Session, effects ...tool.Effect) (tool.State, error)
+	// Change applies effects to the state of the session, which were made at a
+	// time, and returns what comes of it. Where there is no such session it begins
+	// as made, without a turn: with its title until the first turn brings one, its
+	// caller, origin and time. Without made, ErrNotFound says so.
+	Change(ctx context.Context, key Key, at time.Time, made *Session, effects ...tool.Effect) (tool.State, error)
 	// Unfinished lists the sessions that have a running turn.
 	Unfinished(ctx context.Context) ([]Key, error)
 	// Snapshot returns what KeepSnapshot stored for the session under name.

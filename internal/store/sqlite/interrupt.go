@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
@@ -102,11 +103,25 @@ func closeUnapproved(t *tx, turn int64, at time.Time) (int, error) {
 }
 
 // applyUnsettled brings the effects of calls that ended, in rounds of a turn
-// that were never settled, into the session's state: what they did is done.
+// that were never settled, into the session's state: what they did is done. As in
+// a round that is settled, what was said since it began stands above that.
 func applyUnsettled(t *tx, id, turn int64) error {
 	effects, err := effectsOf(t, "t.id = ? AND r.ended IS NULL", turn)
 	if err != nil || len(effects) == 0 {
 		return err
+	}
+	var began sql.NullInt64
+	if err := t.row("SELECT max(started) FROM rounds WHERE turn = ? AND ended IS NULL", []any{turn}, []any{&began}); err != nil {
+		return err
+	}
+	changes, err := changesOf(t, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if c.At >= began.Int64 {
+			effects = append(effects, c.Effect)
+		}
 	}
 	state, err := stateOf(t, id)
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *Sessions) Called(ctx context.Context, run string, r *agent.Round, kept 
 			if err != nil {
 				return err
 			}
-			if err := putState(t, id, state.Listing(r.State)); err != nil {
+			if err := amendState(t, id, state.Listing(r.State)); err != nil {
 				return err
 			}
 		}
@@ -350,8 +350,21 @@ func effectsOf(t *tx, cond string, args ...any) ([]tool.Effect, error) {
 	return effects, err
 }
 
-// putState stores the state of a session, when it differs from what is stored.
+// putState stores the state of a session, when it differs from what is stored. All
+// that was noted as said meanwhile is in it.
 func putState(t *tx, id int64, state tool.State) error {
+	text, err := encode(state)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("INSERT INTO state (session, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data, changes = NULL"+
+		" WHERE data <> excluded.data OR changes IS NOT NULL", id, text)
+	return err
+}
+
+// amendState is putState while a round is under way, whose calls may come to
+// change what it stores: what was said meanwhile stays noted.
+func amendState(t *tx, id int64, state tool.State) error {
 	text, err := encode(state)
 	if err != nil {
 		return err

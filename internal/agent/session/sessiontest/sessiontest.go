@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"changed", testChanged},
 		{"made", testMade},
 		{"interrupted", testInterrupted},
+		{"interrupted and changed meanwhile", testInterruptedAndChanged},
 		{"killed behind a reply", testListedAndKilled},
 		{"interrupted at the next begin", testInterruptedAtBegin},
 		{"taken ids", testTaken},
@@ -406,14 +407,14 @@ func testUsage(t *testing.T, s session.Store) {
 func testChanged(t *testing.T, s session.Store) {
 	ctx := t.Context()
 	on := tool.Effect{Kind: tool.PlanMode, Value: "on"}
-	_, err := s.Change(ctx, key, nil, on)
+	_, err := s.Change(ctx, key, at(20), nil, on)
 	wantErr(t, "nothing to change", err, session.ErrNotFound)
 	store(t, s, key, "run1", "hello", "hi", 0)
 	var want tool.State
-	equal(t, "turned off", value(s.Change(ctx, key, nil, tool.Effect{Kind: tool.PlanMode, Value: "off"}))(t), want)
+	equal(t, "turned off", value(s.Change(ctx, key, at(20), nil, tool.Effect{Kind: tool.PlanMode, Value: "off"}))(t), want)
 	equal(t, "stored", value(s.Session(ctx, key))(t).State, &want)
 	want.Plan = true
-	equal(t, "turned on", value(s.Change(ctx, key, nil, on, on))(t), want)
+	equal(t, "turned on", value(s.Change(ctx, key, at(20), nil, on, on))(t), want)
 	equal(t, "begun with it", value(s.Begin(ctx, key, turnOf("run2", "again", 30), "ignored"))(t).State, want)
 
 	off := turnOf("run3", "once more", 40)
@@ -432,9 +433,9 @@ func testChanged(t *testing.T, s session.Store) {
 func testMade(t *testing.T, s session.Store) {
 	ctx := t.Context()
 	made := &session.Session{Title: "by hand", Caller: person, Origin: tool.FromAPI, Created: at(1)}
-	want := value(s.Change(ctx, key, made, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
+	want := value(s.Change(ctx, key, at(1), made, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
 	equal(t, "turned on", want, tool.State{Plan: true})
-	equal(t, "changed again", value(s.Change(ctx, key, &session.Session{Title: "other"}))(t), want)
+	equal(t, "changed again", value(s.Change(ctx, key, at(2), &session.Session{Title: "other"}))(t), want)
 	one := value(s.Session(ctx, key))(t)
 	equal(t, "made", one, session.Session{
 		Key: key, Title: "by hand", Caller: person, Origin: tool.FromAPI, Created: at(1), Updated: at(1), USD: new(0.0), Status: agent.Done, Plan: true, State: &want,
@@ -482,7 +483,7 @@ func testInterrupted(t *testing.T, s session.Store) {
 func testListedAndKilled(t *testing.T, s session.Store) {
 	ctx := t.Context()
 	value(s.Begin(ctx, key, turnOf("run", "hi", 0), "t"))(t)
-	on := value(s.Change(ctx, key, nil, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
+	on := value(s.Change(ctx, key, at(20), nil, tool.Effect{Kind: tool.PlanMode, Value: "on"}))(t)
 	r := full(1, "x")
 	r.Listed = true
 	r.State = tool.State{Tools: []string{"calc", "file_read"}, Picked: "run", Meant: []string{"calc"}, Presets: []tool.PresetChoice{{Tool: "calc", Names: []string{}}}, Dropped: 7}
