@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -66,7 +67,8 @@ func (a *app) configValidate() *cobra.Command {
 				for _, words := range gateway.DiagnoseBudgets(cmd.Context(), c, a.env) {
 					report.Warnings = append(report.Warnings, fault{Key: "budget", File: o.File, Message: words})
 				}
-				for _, d := range lists {
+				people, known := accounts(cmd.Context(), c)
+				for _, d := range append(lists, gateway.DiagnoseKeys(c, people, known)...) {
 					p := d.Where
 					report.Warnings = append(report.Warnings, fault{Key: p.Key, File: p.File, Line: p.Line, Column: p.Column, Env: p.Env, Message: d.String()})
 				}
@@ -80,6 +82,21 @@ func (a *app) configValidate() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// accounts are the ids of those who have one; not known where there is no
+// database yet, or where it can't be read without changing it.
+func accounts(ctx context.Context, c *config.Config) (ids []string, known bool) {
+	db, err := gateway.OpenNames(c)
+	if err != nil {
+		return nil, false
+	}
+	defer db.Close()
+	people, err := db.People(ctx)
+	for _, p := range people {
+		ids = append(ids, p.Name)
+	}
+	return ids, err == nil
 }
 
 // validation is what "config validate" prints.

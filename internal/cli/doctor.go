@@ -102,6 +102,14 @@ func (a *app) examine(ctx context.Context, offline bool) []finding {
 	out = append(out, examineAgents(ctx, g)...)
 	out = append(out, examineProviders(ctx, g, offline, askWithin)...)
 	out = append(out, examineEmbeddings(ctx, g, offline)...)
+	switch keys, err := g.DiagnoseKeys(ctx); {
+	case err != nil:
+		out = append(out, finding{"state", isFault, err.Error(), ""})
+	default:
+		for _, d := range keys {
+			out = append(out, finding{"policies", isWarning, d.String(), "correct the key, or take the entry out"})
+		}
+	}
 	for _, words := range gateway.DiagnoseBudgets(ctx, g.Config, a.env) {
 		out = append(out, finding{"budget", isWarning, words, "set the price, or limit tokens instead"})
 	}
