@@ -193,6 +193,9 @@ type Thread struct {
 	// Last is when something last happened in the session before this turn;
 	// zero when it is new.
 	Last time.Time
+	// Earlier are the rounds that the same message of a person took before calls
+	// of theirs went to the client whose answer begins this turn, in order.
+	Earlier []Round
 	// Load brings the bytes of images and files that Messages only names, nil
 	// when they are no longer kept. It is called by one goroutine at a time, and
 	// is nil when Messages has them all.

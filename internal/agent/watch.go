@@ -22,6 +22,11 @@ type Brake struct {
 	limits Limits
 	steer  func() (messages []llm.Message, joined []string)
 	streak map[string]int // how many rounds in a row ended with this call and result
+
+	// Before the run, in rounds of the same message:
+	earlier int
+	name    string // what was repeated most
+	count   int
 }
 
 // NewBrake returns a brake for one run. steer, if not nil, is asked before
@@ -31,16 +36,26 @@ func NewBrake(l Limits, steer func() (messages []llm.Message, joined []string)) 
 	return &Brake{limits: l, steer: steer}
 }
 
+// Resume counts the rounds that the person's message took before the run, which
+// goes on with what a client answered.
+func (b *Brake) Resume(earlier []Round) {
+	b.earlier = len(earlier)
+	for i := range earlier {
+		b.name, b.count = b.repeated(&earlier[i])
+	}
+}
+
 // Before implements [Watch].
 func (b *Brake) Before(_ context.Context, n int, last *Round) Directive {
 	var d Directive
-	if last == nil {
-		return d
+	n += b.earlier
+	name, count := b.name, b.count
+	if last != nil {
+		if b.steer != nil {
+			d.Messages, d.Joined = b.steer()
+		}
+		name, count = b.repeated(last)
 	}
-	if b.steer != nil {
-		d.Messages, d.Joined = b.steer()
-	}
-	name, count := b.repeated(last)
 	if b.limits.Stop > 0 && count >= b.limits.Stop {
 		return Directive{
 			Messages: d.Messages, Joined: d.Joined, Stop: true, NoticeKind: "guard",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goclaw/goclaw/internal/hook"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // watcher has observers told how calls ended.
@@ -14,7 +15,7 @@ type watcher struct{ hooks *hook.Bus }
 // took, also of one that failed or was answered by the cache. It waits for
 // nobody.
 func (w watcher) after(_ context.Context, inv *invocation) bool {
-	if !w.hooks.Observes() {
+	if !w.hooks.Observes() || inv.out.Status == tool.Handed { // what came of it the client tells later
 		return true
 	}
 	o := *inv.out

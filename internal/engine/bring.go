@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -90,6 +91,40 @@ func (c *clientTool) Execute(_ context.Context, call tool.Call) (tool.Result, er
 		}
 	}
 	return tool.TextResult("The call went to the client, which has not answered yet."), nil
+}
+
+// received names the steps behind a call that what a client answered takes.
+var received = []string{"after", "persist", "spill"}
+
+// Receive has what a client answered to calls become what a model is shown: as
+// results of other tools it is told to observers, passes the handlers that have a
+// say in what is kept, and is kept aside where it is long. It changes the
+// outcomes of a.
+func (e *Engine) Receive(ctx context.Context, s tool.Scope, a tool.ClientRound) {
+	var steps []step
+	for _, one := range slices.Concat(e.work, e.show) {
+		if slices.Contains(received, one.name) && (one.name != "after" || !a.Past) {
+			steps = append(steps, one)
+		}
+	}
+	sf := tool.Surface{Scope: s, Permitted: e.decider.Decide(e.registry.Catalog(), s, llm.Target{}).Permitted}
+	known := e.known(s)
+	round := make([]*invocation, len(a.Outcomes))
+	for i := range a.Outcomes {
+		o := &a.Outcomes[i]
+		entry, ok := known.Find(o.Tool)
+		if !ok || entry.Owner.Kind != tool.ClientOwner { // it is not brought any more
+			entry = &tool.Entry{Def: definition(tool.ClientTool{Name: o.Tool}), Owner: tool.Owner{Kind: tool.ClientOwner}}
+		}
+		round[i] = &invocation{surface: &sf, entry: entry, out: o}
+		told := tool.Digest(o.Status, o.Content)
+		o.Content = filled(o.Content)
+		take(ctx, e.log, steps, round[i])
+		o.Digest = told
+	}
+	if e.spiller != nil {
+		fit(ctx, e.spiller, e.log, round, a.Others)
+	}
 }
 
 // known is what the registry holds, with what was brought to the run of s.

@@ -80,7 +80,7 @@ func (inv *invocation) crashed(who string, v any) bool {
 // in circles. Calls that are meant to be repeated have none.
 func (inv *invocation) digest() {
 	if inv.entry == nil || !inv.entry.Def.Repeats {
-		inv.out.Digest = digest(inv.out.Status, inv.out.Content)
+		inv.out.Digest = tool.Digest(inv.out.Status, inv.out.Content)
 	}
 }
 

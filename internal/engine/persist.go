@@ -3,15 +3,12 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/goclaw/goclaw/internal/hook"
-	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -32,7 +29,7 @@ func (k keeper) persist(ctx context.Context, inv *invocation) bool {
 	if err != nil {
 		inv.note = fmt.Sprintf("the details were dropped: %v", err)
 	}
-	if k.hooks.Persists() {
+	if k.hooks.Persists() && inv.out.Status != tool.Handed {
 		r := tool.Result{Content: inv.out.Content, IsError: inv.out.Failed()}
 		if details != nil {
 			r.Details = details
@@ -89,23 +86,4 @@ func capped(details json.RawMessage) json.RawMessage {
 		panic(err) // strings and numbers always marshal
 	}
 	return out
-}
-
-// digest is a short hash of what content holds and how the call ended.
-func digest(status tool.Status, content []llm.Part) string {
-	h := sha256.New()
-	add := func(field string) {
-		h.Write([]byte(field))
-		h.Write([]byte{0})
-	}
-	add(string(status))
-	for _, p := range content {
-		add(string(p.Kind))
-		add(p.Text)
-		if p.Media != nil {
-			add(p.Media.MIME)
-			h.Write(p.Media.Data)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -35,22 +35,31 @@ func (b *batch) fit(ctx context.Context, s *spill.Spiller, log *slog.Logger) {
 	if s == nil {
 		return
 	}
+	round := make([]*invocation, len(b.slots))
+	for i := range b.slots {
+		round[i] = &b.slots[i].invocation
+	}
+	fit(ctx, s, log, round, 0)
+	for _, inv := range round {
+		inv.keepHint()
+	}
+}
+
+// fit is [batch.fit] of calls beside which others show so many code points.
+func fit(ctx context.Context, s *spill.Spiller, log *slog.Logger, calls []*invocation, others int) {
 	defer func() {
 		if v := recover(); v != nil {
 			log.Error("fitting the results of a response panicked", "panic", v, "stack", string(debug.Stack()))
 		}
-		for i := range b.slots {
-			b.slots[i].keepHint()
-		}
 	}()
-	round := make([]spill.Shown, 0, len(b.slots))
-	for i := range b.slots {
-		if sh := b.slots[i].shown; sh != (spill.Shown{}) {
-			round = append(round, sh)
+	round := make([]spill.Shown, 0, len(calls))
+	for _, inv := range calls {
+		if inv.shown != (spill.Shown{}) {
+			round = append(round, inv.shown)
 		}
 	}
 	if len(round) > 0 {
-		s.Fit(ctx, b.slots[0].surface.Scope, round)
+		s.Fit(ctx, calls[0].surface.Scope, round, others)
 	}
 }
 

@@ -141,6 +141,9 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	})
 	a.profile = run.Profile{
 		Lend: a.Engine.Lend, Bring: a.Engine.Bring,
+		Receive: func(ctx context.Context, t agent.Turn) (agent.Turn, error) {
+			return g.history.Receive(ctx, t, a.Engine.Receive)
+		},
 		ID: c.ID, Model: c.Model, Workspace: files.Dir(), Skills: runtimeList(c.Skills.Allow),
 		Limits: agent.Limits{Rounds: c.Tools.MaxToolIterations, Hint: c.Tools.LoopGuard.Hint, Stop: c.Tools.LoopGuard.Stop},
 		Loop:   &agent.Agent{Models: a.models, Toolbox: a.Engine, Prompts: a.Prompts, History: g.history, Now: time.Now, Cost: g.models.set.Cost},

@@ -128,6 +128,9 @@ type ToolResult struct {
 	Name    string `json:"name"`
 	Content []Part `json:"content"`
 	IsError bool   `json:"is_error,omitempty"`
+	// Digest is of the result as an API client told it, of which Content may be
+	// a part; empty for results of other tools.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Text makes a text part.

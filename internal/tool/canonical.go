@@ -11,11 +11,11 @@ import (
 const maxName = 64
 
 // Canonical makes canonical names of names from outside, those of one MCP
-// server or node: in lower case, with underscores for all other characters, cut
-// at 64, prefix before them. Names that become the same are numbered from 2 on:
-// first the one that needed no change, then the others in the order of bytes.
-// So a server's list gives the same names in whatever order it comes. prefix is
-// itself made canonical and has to begin with a letter.
+// server, node or API client: in lower case, with underscores for all other characters, cut
+// at 64, prefix before them, and t_ before what then begins with no letter. Names
+// that become the same are numbered from 2 on: first the one that needed no
+// change, then the others in the order of bytes. So a server's list gives the
+// same names in whatever order it comes. prefix is itself made canonical.
 func Canonical(prefix string, names []string) map[string]string {
 	order := slices.Compact(slices.Sorted(slices.Values(names)))
 	slices.SortStableFunc(order, func(a, b string) int {
@@ -45,6 +45,9 @@ func changed(prefix, name string) int {
 
 func canonical(name string) string {
 	var b strings.Builder
+	if name == "" || (name[0]|0x20) < 'a' || (name[0]|0x20) > 'z' {
+		b.WriteString("t_")
+	}
 	for _, r := range name {
 		switch {
 		case 'A' <= r && r <= 'Z':

@@ -11,6 +11,16 @@ type ClientTool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
+// ClientRound is a round of calls that went to a client, with what it says came of
+// them.
+type ClientRound struct {
+	// Outcomes are of these calls alone. Their content is what the client told,
+	// and becomes what a model is shown of it.
+	Outcomes []Outcome
+	Others   int  // code points that a model is shown of the round's other calls
+	Past     bool // the client tells of an earlier turn: nobody hears of it any more
+}
+
 // Brought are the tools that come with one request.
 type Brought struct {
 	Tools []ClientTool `json:"tools"`

@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -108,6 +110,25 @@ func (s Status) Failed() bool { return s != OK && s != Handed }
 // Result is the outcome as the transcript holds it.
 func (o Outcome) Result() *llm.ToolResult {
 	return &llm.ToolResult{CallID: o.Call.ID, Name: o.Tool, Content: o.Content, IsError: o.Failed()}
+}
+
+// Digest is a short hash of what content holds and how the call ended.
+func Digest(status Status, content []llm.Part) string {
+	h := sha256.New()
+	add := func(field string) {
+		h.Write([]byte(field))
+		h.Write([]byte{0})
+	}
+	add(string(status))
+	for _, p := range content {
+		add(string(p.Kind))
+		add(p.Text)
+		if p.Media != nil {
+			add(p.Media.MIME)
+			h.Write(p.Media.Data)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // EventType tells the variants of an [Event] apart.

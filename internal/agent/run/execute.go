@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -167,13 +168,14 @@ func (run *Run) stopped() bool { return errors.Is(context.Cause(run.ctx), errSto
 // loop drives the loop for one run.
 func (r *Runner) loop(l *lane, run *Run) {
 	loop := *run.profile.Loop
-	var watch agent.Watch = agent.NewBrake(run.profile.Limits, func() ([]llm.Message, []string) { return r.takeIn(l) })
+	brake := agent.NewBrake(run.profile.Limits, func() ([]llm.Message, []string) { return r.takeIn(l) })
+	var watch agent.Watch = brake
 	if r.opts.Budget != nil {
 		if run.guard = r.opts.Budget.Guard(run.Agent, run.Session, run.ID, watch); run.guard != nil {
 			watch = run.guard
 		}
 	}
-	run.history = &record{History: loop.History, lane: l, run: run}
+	run.history = &record{History: loop.History, lane: l, run: run, brake: brake}
 	loop.Watch = func(agent.Turn) agent.Watch { return &tally{watch, run.history} }
 	loop.History = run.history
 	if len(run.request.Bound) > 0 {
@@ -303,6 +305,7 @@ type record struct {
 	agent.History
 	lane     *lane
 	run      *Run
+	brake    *agent.Brake
 	unstored []agent.Spent // model calls that no round or end was stored with
 	plan     bool          // plan mode was on when the state was last stored
 }
@@ -328,6 +331,11 @@ func (t *tally) Spent(s *agent.Spent) {
 }
 
 func (h *record) Begin(ctx context.Context, t agent.Turn) (thread agent.Thread, err error) {
+	if receive := h.run.profile.Receive; receive != nil {
+		if t, err = receive(ctx, t); err != nil {
+			return thread, h.noted(fmt.Errorf("begin a turn: %w", err))
+		}
+	}
 	err = h.lane.storing(func(meanwhile []tool.Effect) (err error) {
 		t.Effects = append(slices.Clip(t.Effects), meanwhile...)
 		thread, err = h.History.Begin(ctx, t)
@@ -335,6 +343,7 @@ func (h *record) Begin(ctx context.Context, t agent.Turn) (thread agent.Thread, 
 	})
 	if err == nil {
 		h.plan = thread.State.Plan
+		h.brake.Resume(thread.Earlier)
 		h.run.runner.sessionBegins(t, &thread)
 		h.run.begun(t.Started)
 		h.run.runner.watchers.tell(h.lane.key)
@@ -387,7 +396,7 @@ func (h *record) End(ctx context.Context, t agent.Turn, end agent.End) error {
 
 // noted is err, which the log has then.
 func (h *record) noted(err error) error {
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, session.ErrNotAwaited) { // which the client is told
 		h.run.logger().Error("a run can't be stored", "err", err)
 	}
 	return err

@@ -94,6 +94,9 @@ type Profile struct {
 	// Bring does the same with tools of an API client; see Request.Brought. It
 	// tells of those that it leaves out.
 	Bring func(run string, b tool.Brought) (skipped []tool.Note, revoke func(), err error)
+	// Receive has what a client answered to calls, in what the turn begins with,
+	// become what a model is shown. Without it that is shown as it comes.
+	Receive func(ctx context.Context, t agent.Turn) (agent.Turn, error)
 }
 
 // Request asks for a run. Caller is whom the front end found to be there; no

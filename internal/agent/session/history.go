@@ -94,7 +94,7 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 	if err != nil {
 		return agent.Thread{}, fmt.Errorf("begin a turn of session %s: %w", key, err)
 	}
-	if err := h.awaits(ctx, key, t.Message, told); err != nil {
+	if _, err := h.awaits(ctx, key, t.Message, told, Spoken); err != nil {
 		return agent.Thread{}, fmt.Errorf("begin a turn of session %s: %w", key, err)
 	}
 	begun, err := h.store.Begin(ctx, key, turn, Title(opening(told, t.Message)), told...)
@@ -114,30 +114,14 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 			k.add(turns[i].Rounds[j].Reply.Message.Calls())
 		}
 	}
+	earlier, err := h.earlier(ctx, key, turns)
+	if err != nil {
+		return agent.Thread{}, fmt.Errorf("read session %s: %w", key, err)
+	}
 	h.learn(key, k)
-	return agent.Thread{Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds, Last: begun.Last, Load: h.loader()}, nil
-}
-
-// awaits holds the results that m brings against the calls that wait for them in
-// the last turn of the session, or of told where that is yet to begin.
-func (h *History) awaits(ctx context.Context, key Key, m llm.Message, told []Turn) error {
-	if len(results(m)) == 0 {
-		return nil
-	}
-	s, err := h.store.Session(ctx, key)
-	switch {
-	case errors.Is(err, ErrNotFound):
-	case err != nil:
-		return err
-	default:
-		if told, err = h.store.Turns(ctx, key, s.Turns, s.Turns, Spoken); err != nil {
-			return err
-		}
-	}
-	if len(told) == 0 {
-		return fmt.Errorf("%w: the session begins", ErrNotAwaited)
-	}
-	return expected(m, Awaited(told[len(told)-1]))
+	return agent.Thread{
+		Messages: Thread(turns), State: begun.State, Rounds: begun.Rounds, Last: begun.Last, Load: h.loader(), Earlier: earlier,
+	}, nil
 }
 
 // loader brings the bytes of a thread's images and files. Each request shows

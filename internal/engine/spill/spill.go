@@ -232,9 +232,10 @@ func makeVisible(o *tool.Outcome) {
 // Fit makes the results of a round fit into its limit together: the largest is
 // replaced by a preview first; when previews of full length don't suffice, they
 // share what the shorter results leave, down to 500 code points each. Nothing is
-// replaced that would not get shorter by it.
-func (s *Spiller) Fit(ctx context.Context, scope tool.Scope, round []Shown) {
-	total := 0
+// replaced that would not get shorter by it. others is how many code points the
+// round shows besides, of results that stay as they are.
+func (s *Spiller) Fit(ctx context.Context, scope tool.Scope, round []Shown, others int) {
+	total := others
 	for i := range round {
 		total += round[i].chars
 	}
@@ -259,7 +260,7 @@ func (s *Spiller) Fit(ctx context.Context, scope tool.Scope, round []Shown) {
 	if total <= s.opts.MaxStep {
 		return
 	}
-	limit := share(round, s.opts.MaxStep)
+	limit := share(round, max(s.opts.MaxStep-others, 0))
 	for _, sh := range largest {
 		if sh.chars > limit {
 			s.replace(ctx, scope, sh, limit)

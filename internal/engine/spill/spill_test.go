@@ -367,7 +367,7 @@ func TestFit(t *testing.T) {
 			before[i] = runes(llm.JoinText(o.Content))
 			sum += before[i]
 		}
-		d.spiller.Fit(context.Background(), d.scope, round)
+		d.spiller.Fit(context.Background(), d.scope, round, 0)
 		after, smallest, longestWhole := 0, 1<<30, 0
 		for i, o := range outcomes {
 			got := llm.JoinText(o.Content)
@@ -408,7 +408,7 @@ func TestFitTakesTheLargestFirst(t *testing.T) {
 		round = append(round, d.spiller.Show(t.Context(), d.scope, o, How{}))
 		outcomes = append(outcomes, o)
 	}
-	d.spiller.Fit(t.Context(), d.scope, round)
+	d.spiller.Fit(t.Context(), d.scope, round, 0)
 	for i, o := range outcomes {
 		if (o.Ref != "") != (i == 1) {
 			t.Errorf("result %d: ref %q; only the largest should be spilled", i, o.Ref)

@@ -66,21 +66,12 @@ func (t *clientTools) name(written string) string {
 	if n, ok := t.canonical[written]; ok {
 		return n
 	}
-	return tool.Canonical("", []string{lettered(written)})[lettered(written)]
-}
-
-// lettered is a name of a client's that begins with a letter, as canonical ones
-// do.
-func lettered(name string) string {
-	if name == "" || (name[0]|0x20) < 'a' || (name[0]|0x20) > 'z' {
-		return "t_" + name
-	}
-	return name
+	return tool.Canonical("", []string{written})[written]
 }
 
 // tools reads what the client brings, and what it demands of it.
 func (q *ChatRequest) tools() (clientTools, *Problem) {
-	t := clientTools{canonical: map[string]string{}, written: map[string]string{}}
+	t := clientTools{written: map[string]string{}}
 	if len(q.Tools) > maxTools {
 		return t, badField("tools", "%d tools are too many: a request can bring %d", len(q.Tools), maxTools)
 	}
@@ -93,15 +84,15 @@ func (q *ChatRequest) tools() (clientTools, *Problem) {
 		if total += len(c.Function.Description) + len(c.Function.Parameters); total > maxToolBytes {
 			return t, badField("tools", "descriptions and parameters have more than %s together", size(maxToolBytes))
 		}
-		names[i] = lettered(c.Function.Name)
-	}
-	canonical := tool.Canonical("", names)
-	for i, c := range q.Tools {
-		f, name := c.Function, canonical[names[i]]
-		if other, taken := t.written[name]; taken {
-			return t, badField(fmt.Sprintf("tools[%d].function.name", i), "%q stands for the same tool as %q", f.Name, other)
+		if names[i] = c.Function.Name; slices.Contains(names[:i], names[i]) {
+			return t, badField(at+".function.name", "%q stands twice", names[i])
 		}
-		t.canonical[f.Name], t.written[name] = name, f.Name
+	}
+	t.canonical = tool.Canonical("", names)
+	for _, c := range q.Tools {
+		f := c.Function
+		name := t.canonical[f.Name]
+		t.written[name] = f.Name
 		params := f.Parameters
 		if len(params) == 0 || string(params) == "null" {
 			params = json.RawMessage(`{"type":"object","properties":{}}`)

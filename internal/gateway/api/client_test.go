@@ -50,6 +50,7 @@ func TestResultsAreReadFromMessages(t *testing.T) {
 		call   = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"getIt","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"9x","arguments":"{}"}}]}`
 		a      = `{"role":"tool","tool_call_id":"a","content":"A"}`
 		b      = `{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"B"}]}`
+		two    = `{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"B"},{"type":"text","text":" "},{"type":"text","text":"C\n"},{"type":"text","text":"D"}]}`
 		answer = `{"role":"assistant","content":"so"}`
 	)
 	for _, c := range []struct {
@@ -59,6 +60,7 @@ func TestResultsAreReadFromMessages(t *testing.T) {
 		{[]string{hi, call, a, b}, "user hi|assistant call_0_0:getit call_0_1:t_9x|> a b > "},
 		{[]string{hi, call, b, a, hi}, "user hi|assistant call_0_0:getit call_0_1:t_9x|> b a > hi"},
 		{[]string{hi, call, a, b, answer, hi}, "user hi|assistant call_0_0:getit call_0_1:t_9x|user call_0_0=A call_0_1=B|assistant so|>  > hi"},
+		{[]string{hi, call, a, two, answer, hi}, "user hi|assistant call_0_0:getit call_0_1:t_9x|user call_0_0=A call_0_1=B\nC\nD|assistant so|>  > hi"},
 		{[]string{hi, call, hi}, "user hi|assistant call_0_0:getit call_0_1:t_9x|>  > hi"},
 		{[]string{hi, call, a, b, call, a, b}, "user hi|assistant call_0_0:getit call_0_1:t_9x|user call_0_0=A call_0_1=B|assistant call_0_2:getit call_0_3:t_9x|> a b > "},
 		{[]string{a}, "> a > "},

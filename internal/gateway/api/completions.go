@@ -88,7 +88,7 @@ func chatCompletions(s *Server, w http.ResponseWriter, r *http.Request, c Caller
 	a.id = "chatcmpl-" + a.run
 	events := s.eventsOf(r.Context(), f)
 	if q.Stream {
-		return ours(a.stream(r.Context(), w, events, q.StreamOptions.IncludeUsage))
+		return a.stream(r.Context(), w, events, q.StreamOptions.IncludeUsage)
 	}
 	return a.whole(r.Context(), w, events)
 }
@@ -347,6 +347,8 @@ func (a *completion) lack(ctx context.Context) error {
 		return p
 	case a.unoffered != nil:
 		return badField("tool_choice", "%v", a.unoffered)
+	case errors.Is(a.end.Err, session.ErrNotAwaited):
+		return badField("messages", "%v", a.end.Err)
 	case a.failed != "":
 		return problem(http.StatusBadGateway, "run_failed", "%s", a.failed)
 	case a.end.Status == agent.Interrupted:
@@ -363,11 +365,7 @@ func (a *completion) whole(ctx context.Context, w http.ResponseWriter, events it
 		a.take(e)
 	}
 	if err := a.lack(ctx); err != nil {
-		if a.end != nil {
-			// The gateway has tried again already, or has done a part.
-			w.Header().Set("X-Should-Retry", "false")
-		}
-		return unlessLeft(err)
+		return unlessLeft(a.unsent(w, err))
 	}
 	return answer(w, http.StatusOK, ChatCompletion{
 		ID: a.id, Object: "chat.completion", Created: a.created, Model: a.model, Usage: usageOf(a.end.Usage),
@@ -403,21 +401,50 @@ func unlessLeft(err error) error {
 	return err
 }
 
-// stream answers in pieces.
+// unsent is err in place of an answer. It tells clients that come again by
+// themselves whether that is any use: the gateway has tried again already, or has
+// done a part.
+func (a *completion) unsent(w http.ResponseWriter, err error) error {
+	if a.end != nil {
+		w.Header().Set("X-Should-Retry", "false")
+	}
+	return err
+}
+
+// stream answers in pieces. What is known to be wrong before the model is asked is
+// no stream that ends with an error, but an error.
 func (a *completion) stream(ctx context.Context, w http.ResponseWriter, events iter.Seq[agent.Event], withUsage bool) error {
 	st := newStream(w)
 	stop := st.lively()
-	defer stop()
-	empty := ""
-	if err := a.send(st, ChatDelta{Role: "assistant", Content: &empty}, nil); err != nil {
-		return err
+	lack, err := a.pieces(ctx, st, events, withUsage)
+	stop()
+	switch {
+	case err != nil:
+		return ours(err)
+	case lack == nil:
+		return nil
+	case !st.begun:
+		return a.unsent(w, lack)
 	}
+	return ours(sendError(st, lack))
+}
+
+// pieces sends the answer. lack is why it is not whole, which is yet to be told.
+func (a *completion) pieces(ctx context.Context, st *stream, events iter.Seq[agent.Event], withUsage bool) (lack, err error) {
+	opened := false
 	for e := range events {
+		if !opened && answers(e) {
+			opened = true
+			empty := ""
+			if err := a.send(st, ChatDelta{Role: "assistant", Content: &empty}, nil); err != nil {
+				return nil, err
+			}
+		}
 		shown := len(a.images)
 		text, reasoning, retracted := a.take(e)
 		if retracted {
-			return sendError(st, problem(http.StatusBadGateway, "retracted",
-				"the model's answer broke off and began anew, which a stream of this kind can't show; ask again, or use POST /api/runs"))
+			return problem(http.StatusBadGateway, "retracted",
+				"the model's answer broke off and began anew, which a stream of this kind can't show; ask again, or use POST /api/runs"), nil
 		}
 		d := ChatDelta{ReasoningContent: reasoning, Images: a.images[shown:]}
 		if text == "" && reasoning == "" && len(d.Images) == 0 {
@@ -427,15 +454,23 @@ func (a *completion) stream(ctx context.Context, w http.ResponseWriter, events i
 			d.Content = &text
 		}
 		if err := a.send(st, d, nil); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := unlessLeft(a.lack(ctx)); err != nil {
-		return sendError(st, err)
+	if lack := unlessLeft(a.lack(ctx)); lack != nil || a.end == nil {
+		return lack, nil
 	}
-	if a.end == nil {
-		return nil
-	}
+	return nil, a.close(st, withUsage)
+}
+
+// answers reports whether e shows that the run comes to an answer: a model is
+// asked, or has been, or none has to be.
+func answers(e agent.Event) bool {
+	return e.Type != agent.RunStarted && e.Type != agent.Notice && e.Type != agent.RunFailed && (e.End == nil || e.End.Status == agent.Done || e.End.Status == agent.Limited)
+}
+
+// close sends what comes behind the text of the answer.
+func (a *completion) close(st *stream, withUsage bool) error {
 	for i, call := range handed(a.run, a.end.Calls, a.written) {
 		// The head comes first, as clients have it from OpenAI.
 		head, args := call, ChatToolCall{Index: &i, Function: ChatCalled{Arguments: call.Function.Arguments}}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goclaw/goclaw/internal/lib/visible"
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
@@ -165,10 +164,7 @@ func (r *reading) result(m *ChatMessage, at string) *Problem {
 	if len(llm.JoinText(parts)) > maxToolResult {
 		return badField(at+".content", "a result may have %s at most", size(maxToolResult))
 	}
-	for i := range parts { // as the results of other tools are shown
-		parts[i].Text = visible.Text(parts[i].Text)
-	}
-	one := clientResult{at: at, id: m.ToolCallID, text: parts}
+	one := clientResult{at: at, id: m.ToolCallID, text: onePart(parts)}
 	i := slices.IndexFunc(r.open, func(o openCall) bool { return o.id == m.ToolCallID })
 	switch {
 	case i >= 0 && r.open[i].answered,
@@ -183,6 +179,22 @@ func (r *reading) result(m *ChatMessage, at string) *Problem {
 	}
 	r.results = append(r.results, one)
 	return nil
+}
+
+// onePart is the text of parts as one, each on a line of its own, since whoever
+// shows the parts of a result joins them as they stand.
+func onePart(parts []llm.Part) []llm.Part {
+	if len(parts) < 2 {
+		return parts
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		b.WriteString(p.Text)
+	}
+	return []llm.Part{llm.Text(b.String())}
 }
 
 // shut ends the results of the answer before: all came, or none.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // idempotent is the id of the run that a request means which has an
@@ -85,30 +87,32 @@ func (s *Server) saidUnder(ctx context.Context, id string, f foundRun) ([]llm.Me
 	return joined, nil
 }
 
-// resultsIn are the texts of the results that m holds, in whatever order.
+// resultsIn tells apart the results that m holds, in whatever order.
 func resultsIn(m llm.Message) string {
-	var texts []string
+	var sums []string
 	for _, p := range m.Parts {
 		if p.Kind == llm.KindResult && p.Result != nil {
-			texts = append(texts, llm.JoinText(p.Result.Content))
+			sums = append(sums, sumOf(p.Result))
 		}
 	}
-	return jumbled(texts)
+	return jumbled(sums)
 }
 
-// answered are the texts of the results that the client sends, as resultsIn has
-// them.
+// sumOf tells a client's result apart, as it was told or as it is stored.
+func sumOf(r *llm.ToolResult) string { return cmp.Or(r.Digest, tool.Digest(tool.OK, r.Content)) }
+
+// answered is resultsIn of what the client sends.
 func (c *conversation) answered() string {
-	var texts []string
+	var sums []string
 	for _, r := range c.results {
-		texts = append(texts, llm.JoinText(r.text))
+		sums = append(sums, tool.Digest(tool.OK, r.text))
 	}
-	return jumbled(texts)
+	return jumbled(sums)
 }
 
-func jumbled(texts []string) string {
-	slices.Sort(texts)
-	return strings.Join(texts, "\x00")
+func jumbled(sums []string) string {
+	slices.Sort(sums)
+	return strings.Join(sums, " ")
 }
 
 // files counts what a person attached to a message. An image of theirs is there

@@ -39,20 +39,31 @@ type stream struct {
 	ctl *http.ResponseController
 	buf []byte        // what goes out with the next flush
 	enc *json.Encoder // writes to buf
+
+	begun bool // something was sent
 }
 
-// newStream begins the answer as a stream of events. It sends nothing else yet:
-// OpenAI's library for Python takes each block of lines for an event with data.
+// newStream answers with a stream of events, which begins with what is sent
+// first: until then there can be another answer.
 func newStream(w http.ResponseWriter) *stream {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
 	s := &stream{w: w, ctl: http.NewResponseController(w)}
 	s.enc = json.NewEncoder(appender{s})
 	s.enc.SetEscapeHTML(false)
-	w.WriteHeader(http.StatusOK)
 	return s
+}
+
+// begin begins the answer. It sends nothing else: OpenAI's library for Python
+// takes each block of lines for an event with data. The caller holds the lock.
+func (s *stream) begin() {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	h := s.w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
+	s.w.WriteHeader(http.StatusOK)
 }
 
 // newEventStream is newStream for browsers, which come again by themselves: it
@@ -161,6 +172,7 @@ func (s *stream) flush() error {
 	if len(s.buf) == 0 {
 		return nil
 	}
+	s.begin()
 	_, err := s.w.Write(s.buf)
 	if cap(s.buf) > 4*pieceSize {
 		s.buf = nil // one large event must not cost its room for as long as the stream lives

@@ -1635,6 +1635,11 @@ export interface components {
         LlmToolResult: {
             call_id: string;
             content: components["schemas"]["LlmPart"][];
+            /**
+             * @description Digest is of the result as an API client told it, of which Content may be
+             *     a part; empty for results of other tools.
+             */
+            digest?: string;
             is_error?: boolean;
             name: string;
         };
