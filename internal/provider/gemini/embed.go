@@ -3,8 +3,6 @@ package gemini
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -68,23 +66,13 @@ func (m *Model) Embed(ctx context.Context, req llm.EmbedRequest) (llm.Embeddings
 		return llm.Embeddings{}, &llm.Error{Class: llm.ClassBadRequest, Message: err.Error(), Err: err}
 	}
 	resp, err := m.do(ctx, http.MethodPost, resource+":batchEmbedContents", body)
-	var text []byte
-	if err == nil {
-		defer resp.Body.Close()
-		text, err = io.ReadAll(io.LimitReader(resp.Body, provider.MaxReply))
-	}
-	var refused *fault
-	switch {
-	case errors.As(err, &refused):
-		return llm.Embeddings{}, refused.Failure(m.secrets...)
-	case err != nil && ctx.Err() != nil:
-		return llm.Embeddings{}, ctx.Err()
-	case err != nil:
-		return llm.Embeddings{}, provider.Failure(err, m.secrets...)
+	text, err := m.server.Text(ctx, resp, err)
+	if err != nil {
+		return llm.Embeddings{}, err
 	}
 	var e embedded
 	if json.Unmarshal(text, &e) != nil || e.Embeddings == nil {
-		return llm.Embeddings{}, provider.Failure(&provider.Foreign{Vendor: whose, Body: text}, m.secrets...)
+		return llm.Embeddings{}, provider.Failure(&provider.Foreign{Vendor: whose, Body: text}, m.server.Secrets...)
 	}
 	out := llm.Embeddings{Vectors: make([][]float32, len(e.Embeddings)), Usage: llm.Usage{Input: max(e.Usage.Prompt, 0)}}
 	for i, v := range e.Embeddings {

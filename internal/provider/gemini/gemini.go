@@ -19,7 +19,6 @@
 package gemini
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -34,11 +33,8 @@ import (
 
 // Model is one server that speaks the wire.
 type Model struct {
-	client  *http.Client
-	base    string // with the version, without a slash at its end
-	header  http.Header
+	server  provider.Server // its address has the version of the API
 	limits  provider.Limits
-	secrets []string
 	lessons provider.Lessons[refusals]
 }
 
@@ -54,18 +50,10 @@ func Open(s provider.Settings) (llm.Model, error) {
 // client is what the call is made with; only tests have another one than
 // safehttp makes.
 func newModel(s provider.Settings, client *http.Client) *Model {
-	m := &Model{client: client, base: versioned(s.BaseURL), limits: s.Limits, header: http.Header{}}
-	m.header.Set("User-Agent", "GoClaw")
-	m.header.Set("Content-Type", "application/json")
-	if s.Key != "" {
-		m.header.Set("X-Goog-Api-Key", s.Key)
-		m.secrets = append(m.secrets, s.Key)
+	return &Model{
+		server: provider.NewServer(client, versioned(s.BaseURL), s, "X-Goog-Api-Key", ""),
+		limits: s.Limits,
 	}
-	for name, value := range s.Headers {
-		m.header.Set(name, value)
-		m.secrets = append(m.secrets, value)
-	}
-	return m
 }
 
 // versioned is the address with the version of the API, which people write into
@@ -92,7 +80,7 @@ func path(model string) string {
 
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return m.limits.Answer(ctx, req.Target, m.secrets, func(ctx context.Context, watch *provider.Watch, yield func(llm.Event, error) bool) error {
+	return m.limits.Answer(ctx, req.Target, m.server.Secrets, func(ctx context.Context, watch *provider.Watch, yield func(llm.Event, error) bool) error {
 		resp, err := m.send(ctx, &req)
 		if err != nil {
 			return err
@@ -131,15 +119,9 @@ func (m *Model) send(ctx context.Context, req *llm.Request) (*http.Response, err
 
 // do sends a request. The error is a *fault when the server answered with one.
 func (m *Model) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	// A body that net/http knows to lie in memory goes out in one piece.
-	r, err := http.NewRequestWithContext(ctx, method, m.base+path, bytes.NewReader(body))
+	resp, err := m.server.Do(ctx, method, path, body)
 	if err != nil {
-		return nil, &llm.Error{Class: llm.ClassBadRequest, Message: "base_url is no address", Err: err}
-	}
-	r.Header = m.header.Clone()
-	resp, err := m.client.Do(r)
-	if err != nil {
-		return nil, provider.Unreachable(err, m.secrets...)
+		return nil, err
 	}
 	if resp.StatusCode >= 400 {
 		defer resp.Body.Close()

@@ -2,9 +2,6 @@ package gemini
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,22 +73,5 @@ func (m *Model) Probe(ctx context.Context, model string) (provider.Abilities, er
 // get reads a document into v.
 func (m *Model) get(ctx context.Context, path string, v any) error {
 	resp, err := m.do(ctx, http.MethodGet, path, nil)
-	var refused *fault
-	switch {
-	case errors.As(err, &refused):
-		return refused.Failure(m.secrets...)
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
-	if err != nil {
-		return provider.Unreachable(err, m.secrets...)
-	}
-	if json.Unmarshal(body, v) != nil {
-		return provider.Failure(&provider.Foreign{Vendor: whose, Body: body}, m.secrets...)
-	}
-	return nil
+	return m.server.Document(ctx, resp, err, whose, v)
 }

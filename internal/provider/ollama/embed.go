@@ -30,7 +30,7 @@ func (m *Model) Embed(ctx context.Context, req llm.EmbedRequest) (llm.Embeddings
 	}
 	var e embedded
 	if json.Unmarshal(raw, &e) != nil || e.Embeddings == nil {
-		return llm.Embeddings{}, provider.Failure(&provider.Foreign{Vendor: whose, Body: raw}, m.secrets...)
+		return llm.Embeddings{}, provider.Failure(&provider.Foreign{Vendor: whose, Body: raw}, m.server.Secrets...)
 	}
 	return llm.Embeddings{Vectors: e.Embeddings, Usage: llm.Usage{Input: max(e.Tokens, 0)}}, nil
 }

@@ -137,10 +137,9 @@ func (f *fault) Failure(secrets ...string) *llm.Error {
 }
 
 // unreachable is why no answer came, for people.
-func (m *Model) unreachable(err error) *llm.Error {
-	e := provider.Unreachable(err, m.secrets...)
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		e.Message = "nothing answers at " + m.base + ": is Ollama running? Start it with ollama serve"
+func (m *Model) unreachable(err error) error {
+	if e := (*llm.Error)(nil); errors.As(err, &e) && errors.Is(err, syscall.ECONNREFUSED) {
+		e.Message = "nothing answers at " + m.server.Base + ": is Ollama running? Start it with ollama serve"
 	}
-	return e
+	return err
 }

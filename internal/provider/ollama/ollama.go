@@ -18,7 +18,6 @@ package ollama
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -34,12 +33,9 @@ import (
 
 // Model is one server that speaks the wire.
 type Model struct {
-	client  *http.Client
-	base    string // without a path of the API
-	header  http.Header
-	window  int // tokens, as configured; 0 leaves it to what the server says
+	server  provider.Server // its address has no path of the API
+	window  int             // tokens, as configured; 0 leaves it to what the server says
 	limits  provider.Limits
-	secrets []string
 	lessons provider.Lessons[refusals]
 
 	mu    sync.RWMutex
@@ -58,19 +54,12 @@ func Open(s provider.Settings) (llm.Model, error) {
 // client is what the call is made with; only tests have another one than
 // safehttp makes.
 func newModel(s provider.Settings, client *http.Client) *Model {
-	m := &Model{client: client, base: baseOf(s.BaseURL), header: http.Header{}, window: s.ContextWindow, limits: s.Limits}
+	m := &Model{
+		server: provider.NewServer(client, baseOf(s.BaseURL), s, "Authorization", "Bearer "),
+		window: s.ContextWindow, limits: s.Limits,
+	}
 	m.limits.Late = "the server may still be loading the model; raise first_byte_timeout"
 	m.limits.Silent = "the server sends a call only when the model has written all of it; raise idle_timeout"
-	if s.Key != "" {
-		m.header.Set("Authorization", "Bearer "+s.Key)
-		m.secrets = append(m.secrets, s.Key)
-	}
-	for name, value := range s.Headers {
-		m.header.Set(name, value)
-		m.secrets = append(m.secrets, value)
-	}
-	m.header.Set("User-Agent", "GoClaw")
-	m.header.Set("Content-Type", "application/json")
 	return m
 }
 
@@ -86,7 +75,7 @@ func baseOf(address string) string {
 
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return m.limits.Answer(ctx, req.Target, m.secrets, func(ctx context.Context, watch *provider.Watch, yield func(llm.Event, error) bool) error {
+	return m.limits.Answer(ctx, req.Target, m.server.Secrets, func(ctx context.Context, watch *provider.Watch, yield func(llm.Event, error) bool) error {
 		resp, err := m.send(ctx, &req)
 		if err != nil {
 			return err
@@ -117,12 +106,7 @@ func (m *Model) send(ctx context.Context, req *llm.Request) (*http.Response, err
 
 // do makes a call. The error is a *fault when the server answered with one.
 func (m *Model) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, m.base+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, provider.Unreachable(err, m.secrets...)
-	}
-	r.Header = m.header.Clone()
-	resp, err := m.client.Do(r)
+	resp, err := m.server.Do(ctx, method, path, body)
 	if err != nil {
 		return nil, m.unreachable(err)
 	}
@@ -196,26 +180,11 @@ func readDocument(in *wire.Events, r *reply) error {
 	return nil
 }
 
-// maxFacts bounds what is read of an answer that is about models, in bytes.
-const maxFacts = 16 << 20
-
 // fetch asks for something that is about models and decodes it into v, which
 // takes of it what it knows.
 func (m *Model) fetch(ctx context.Context, method, path string, body []byte, v any) error {
 	resp, err := m.do(ctx, method, path, body)
-	if err == nil {
-		defer resp.Body.Close()
-		body, err = io.ReadAll(io.LimitReader(resp.Body, maxFacts))
-	}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return provider.Failure(err, m.secrets...)
-	case json.Unmarshal(body, v) != nil:
-		return provider.Failure(&provider.Foreign{Vendor: whose, Body: body}, m.secrets...)
-	}
-	return nil
+	return m.server.Document(ctx, resp, err, whose, v)
 }
 
 // List implements [provider.Lister]. Models that only turn text into vectors

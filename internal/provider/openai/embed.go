@@ -6,10 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
-
-	"github.com/openai/openai-go/v3"
 
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/provider"
@@ -55,25 +52,19 @@ func (v *vector) UnmarshalJSON(raw []byte) error {
 // Embed implements [llm.Embedder]. It sends what every server takes: neither a
 // format nor a number of dimensions.
 func (m *Model) Embed(ctx context.Context, req llm.EmbedRequest) (llm.Embeddings, error) {
-	body, err := json.Marshal(openai.EmbeddingNewParams{
-		Model: req.Model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: req.Texts},
-	})
+	body, err := json.Marshal(struct {
+		Model string   `json:"model"`
+		Input []string `json:"input"`
+	}{req.Model, req.Texts})
 	if err != nil {
 		return llm.Embeddings{}, &llm.Error{Class: llm.ClassBadRequest, Message: err.Error(), Err: err}
 	}
 	resp, err := m.post(ctx, embeddingsPath, body)
-	var text []byte
-	if err == nil {
-		defer resp.Body.Close()
-		text, err = io.ReadAll(io.LimitReader(resp.Body, provider.MaxReply))
+	text, err := m.server.Text(ctx, resp, err)
+	if err != nil {
+		return llm.Embeddings{}, err
 	}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return llm.Embeddings{}, ctx.Err()
-	case err != nil:
-		return llm.Embeddings{}, provider.Failure(err, m.secrets...)
-	}
-	return readEmbedded(text, len(req.Texts), m.secrets)
+	return readEmbedded(text, len(req.Texts), m.server.Secrets)
 }
 
 // readEmbedded reads the vectors of so many texts, each in the place of its own.

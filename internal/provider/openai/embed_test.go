@@ -77,7 +77,7 @@ func TestWhereEmbeddingsAre(t *testing.T) {
 		}
 	}
 	for i, r := range s.Embedded() {
-		if r.Path != "/v1/embeddings" || string(r.Body) != `{"input":["a"],"model":"m"}` || (i == 3) != (r.Query == "api-version=1") {
+		if r.Path != "/v1/embeddings" || string(r.Body) != `{"model":"m","input":["a"]}` || (i == 3) != (r.Query == "api-version=1") {
 			t.Errorf("%s?%s: %s", r.Path, r.Query, r.Body)
 		}
 	}

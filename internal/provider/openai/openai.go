@@ -2,7 +2,7 @@
 // most other servers speak as well, and for models that need it OpenAI's
 // Responses API, which its child translates. It owns the translation of a
 // request and of a streamed answer, and the choice between the two APIs
-// ([dialect.responses]); the official SDK makes the call.
+// ([dialect.responses]).
 //
 // A [Model] is one server. It holds idle connections and what it learned of
 // the server's refusals, is safe for concurrent use and needs no closing. Each
@@ -20,14 +20,12 @@ package openai
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"github.com/goclaw/goclaw/internal/guard/safehttp"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -38,9 +36,8 @@ import (
 
 // Model is one server that speaks the wire.
 type Model struct {
-	client  openai.Client
+	server  provider.Server
 	limits  provider.Limits
-	secrets []string
 	dialect dialect
 	lessons provider.Lessons[refusals]
 	head    head[settingsKey]
@@ -59,46 +56,26 @@ func Open(s provider.Settings) (llm.Model, error) {
 // client is what the call is made with; only tests have another one than
 // safehttp makes.
 func newModel(s provider.Settings, client *http.Client) *Model {
-	// A client that is put together reads no variables of the environment, which
-	// openai.NewClient does. One place decides about retries, and it isn't here.
 	at := endpointOf(s.BaseURL)
-	options := []option.RequestOption{
-		option.WithBaseURL(at.base),
-		option.WithHTTPClient(client),
-		option.WithMaxRetries(0),
-		option.WithMiddleware(provider.Private, provider.ShortErrors, provider.InOnePiece),
-		option.WithHeader("User-Agent", "GoClaw"),
+	header, words := "Authorization", "Bearer "
+	if at.azure {
+		header, words = keyHeader, ""
 	}
-	m := &Model{limits: s.Limits, dialect: newDialect(s)}
+	m := &Model{server: provider.NewServer(client, at.base, s, header, words), limits: s.Limits, dialect: newDialect(s)}
+	m.server.Query = at.query
+	for name, values := range at.query {
+		if name != "api-version" { // it may be a key, as gateways take one
+			m.server.Secrets = append(m.server.Secrets, values...)
+		}
+	}
 	m.limits.Late = "it may be thinking; raise ai.providers." + s.Name + ".first_byte_timeout"
 	m.limits.Silent = "it may be thinking; raise ai.providers." + s.Name + ".idle_timeout"
-	switch {
-	case s.Key == "":
-	case at.azure:
-		options = append(options, option.WithHeader(keyHeader, s.Key))
-	default:
-		options = append(options, option.WithAPIKey(s.Key))
-	}
-	m.secrets = append(m.secrets, s.Key)
-	for name, values := range at.query {
-		for _, value := range values {
-			options = append(options, option.WithQueryAdd(name, value))
-		}
-		if name != "api-version" { // it may be a key, as gateways take one
-			m.secrets = append(m.secrets, values...)
-		}
-	}
-	for name, value := range s.Headers {
-		options = append(options, option.WithHeader(name, value))
-		m.secrets = append(m.secrets, value)
-	}
-	m.client = openai.Client{Options: options, Models: openai.NewModelService(options...)}
 	return m
 }
 
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return m.limits.Answer(ctx, req.Target, m.secrets, func(ctx context.Context, watch *provider.Watch, yield func(llm.Event, error) bool) error {
+	return m.limits.Answer(ctx, req.Target, m.server.Secrets, func(ctx context.Context, watch *provider.Watch, yield func(llm.Event, error) bool) error {
 		resp, via, err := m.send(ctx, &req)
 		if err != nil {
 			return err
@@ -144,7 +121,7 @@ func (m *Model) send(ctx context.Context, req *llm.Request) (resp *http.Response
 		case via && !bare && f.ofReasoning():
 			bare = true
 		default:
-			return nil, via, f.Failure(m.secrets...)
+			return nil, via, f.Failure(m.server.Secrets...)
 		}
 	}
 }
@@ -161,13 +138,18 @@ func (m *Model) encodeItems(req *llm.Request, f responses.Form) ([]byte, error) 
 // post sends body to path. The error is a *fault when the server answered with
 // one.
 func (m *Model) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
-	var resp *http.Response
-	err := m.client.Post(ctx, path, body, &resp)
-	if resp != nil && resp.StatusCode >= 400 {
-		return nil, answerFault(resp, provider.ErrorText(resp))
-	}
+	return m.do(ctx, http.MethodPost, path, body)
+}
+
+// do is post by any method.
+func (m *Model) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	resp, err := m.server.Do(ctx, method, "/"+path, body)
 	if err != nil {
-		return nil, provider.Unreachable(err, m.secrets...)
+		return nil, err
+	}
+	if resp.StatusCode >= 400 {
+		defer resp.Body.Close()
+		return nil, answerFault(resp, provider.ErrorText(resp))
 	}
 	return resp, nil
 }
@@ -334,19 +316,22 @@ func (r *reply) end(t llm.Target, yield func(llm.Event, error) bool) bool {
 
 // List implements [provider.Lister].
 func (m *Model) List(ctx context.Context) ([]string, error) {
-	var resp *http.Response
-	var listing provider.Listing
-	page, err := m.client.Models.List(ctx, option.WithResponseInto(&resp), option.WithMiddleware(listing.Short))
+	resp, err := m.do(ctx, http.MethodGet, "models", nil)
+	text, err := m.server.Text(ctx, resp, err)
 	if err != nil {
-		return nil, listing.Failure(ctx, resp, err, whose, listFault, m.secrets...)
+		return nil, err
+	}
+	var page struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(text, &page) != nil || page.Data == nil {
+		return nil, provider.Failure(&provider.Foreign{Vendor: whose, Body: text}, m.server.Secrets...)
 	}
 	names := make([]string, 0, len(page.Data))
 	for _, d := range page.Data {
 		names = append(names, d.ID)
 	}
 	return names, nil
-}
-
-func listFault(resp *http.Response) provider.Fault {
-	return answerFault(resp, provider.ErrorText(resp))
 }

@@ -5,13 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonstring"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -123,29 +121,47 @@ func keyOf(req *llm.Request, d dialect) settingsKey {
 	return key
 }
 
-// settings encodes what is neither tool nor message, as the SDK's types do.
+// chatSettings is what a request holds beside tools and messages, of what the
+// API has what is set here.
+// https://platform.openai.com/docs/api-reference/chat/create
+type chatSettings struct {
+	Model               string          `json:"model,omitempty"`
+	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int             `json:"max_tokens,omitempty"`
+	Temperature         *float64        `json:"temperature,omitempty"`
+	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
+	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
+	Thinking            *thinkingSwitch `json:"thinking,omitempty"` // DeepSeek's
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type thinkingSwitch struct {
+	Type string `json:"type"`
+}
+
+// settings encodes what is neither tool nor message.
 func settings(req *llm.Request, d dialect) ([]byte, error) {
-	p := openai.ChatCompletionNewParams{Model: req.Target.Model}
+	p := chatSettings{Model: req.Target.Model}
 	known, _ := provider.Lookup(req.Target.Model)
-	if req.MaxOutput > 0 {
-		if d.completionTokens(known) {
-			p.MaxCompletionTokens = openai.Int(int64(req.MaxOutput))
-		} else {
-			p.MaxTokens = openai.Int(int64(req.MaxOutput))
-		}
+	if d.completionTokens(known) {
+		p.MaxCompletionTokens = max(req.MaxOutput, 0)
+	} else {
+		p.MaxTokens = max(req.MaxOutput, 0)
 	}
-	effort := d.effort(req, known, false)
-	p.ReasoningEffort = shared.ReasoningEffort(effort)
-	if d.tempered(req, known, effort) {
-		p.Temperature = openai.Float(*req.Temperature)
+	p.ReasoningEffort = d.effort(req, known, false)
+	if d.tempered(req, known, p.ReasoningEffort) {
+		p.Temperature = req.Temperature
 	}
 	if !d.refuses(refusedUsage) {
-		p.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
+		p.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	if d.deepseek && req.Reasoning == "off" {
-		p.SetExtraFields(map[string]any{"thinking": map[string]string{"type": "disabled"}})
+		p.Thinking = &thinkingSwitch{Type: "disabled"}
 	}
-	return p.MarshalJSON()
+	return json.Marshal(p)
 }
 
 type encoder struct {

@@ -2,11 +2,8 @@ package responses
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/goclaw/goclaw/internal/lib/jsonstring"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -37,24 +34,43 @@ type Form struct {
 // minOutput is the smallest output limit that the API takes, in tokens.
 const minOutput = 16
 
-// Settings encodes what is neither tool, instruction nor item, as the SDK's
-// types do.
+// settings is what a request holds beside tools, instructions and items, of what
+// the API has what is set here.
+// https://platform.openai.com/docs/api-reference/responses/create
+type settings struct {
+	Model           string     `json:"model"`
+	Store           bool       `json:"store"`
+	MaxOutputTokens int        `json:"max_output_tokens,omitempty"`
+	Temperature     *float64   `json:"temperature,omitempty"`
+	Reasoning       *reasoning `json:"reasoning,omitempty"`
+	Include         []string   `json:"include,omitempty"`
+}
+
+type reasoning struct {
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+// Settings encodes what is neither tool, instruction nor item.
 func (f Form) Settings() ([]byte, error) {
-	p := responses.ResponseNewParams{Model: f.Model, Store: sdk.Bool(false)}
+	s := settings{Model: f.Model}
 	if f.MaxOutput > 0 {
-		p.MaxOutputTokens = sdk.Int(int64(max(f.MaxOutput, minOutput)))
+		s.MaxOutputTokens = max(f.MaxOutput, minOutput)
 	}
 	if f.Tempered {
-		p.Temperature = sdk.Float(f.Temperature)
+		s.Temperature = &f.Temperature
 	}
-	p.Reasoning.Effort = shared.ReasoningEffort(f.Effort)
+	r := reasoning{Effort: f.Effort}
 	if f.Summary && f.Effort != "none" {
-		p.Reasoning.Summary = shared.ReasoningSummaryAuto
+		r.Summary = "auto"
+	}
+	if r != (reasoning{}) {
+		s.Reasoning = &r
 	}
 	if f.Sealed {
-		p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
+		s.Include = []string{"reasoning.encrypted_content"}
 	}
-	return p.MarshalJSON()
+	return json.Marshal(s)
 }
 
 // Encode is the body of the request in this form, with the settings that it
