@@ -81,11 +81,16 @@ type Catalog struct {
 
 // Find returns the entry of the canonical name.
 func (c *Catalog) Find(name string) (*Entry, bool) {
-	i, ok := slices.BinarySearchFunc(c.Entries, name, func(e *Entry, n string) int { return cmp.Compare(e.Def.Name, n) })
+	i, ok := c.At(name)
 	if !ok {
 		return nil, false
 	}
 	return c.Entries[i], true
+}
+
+// At is where among Entries the canonical name stands.
+func (c *Catalog) At(name string) (int, bool) {
+	return slices.BinarySearchFunc(c.Entries, name, func(e *Entry, n string) int { return cmp.Compare(e.Def.Name, n) })
 }
 
 // Registry keeps an agent's tools. Readers take a [Catalog] and never block.

@@ -64,48 +64,32 @@ func (p *picking) listed(names []string) []*tool.Entry {
 	return list
 }
 
-// joinShare is how well a message must speak for a tool, as a share of the best
-// one, for the turn's new tools to join a list that is kept. What speaks less for
-// itself is left to search_tools: a list that grows has the provider read the
-// whole conversation anew.
-const joinShare = 0.5
-
-// besideShare is the same where the best one stands in the list already: only
-// what the message speaks for about as well is worth the price then.
-const besideShare = 0.8
-
-// worth reports whether what was picked for pick is worth that a list grows,
-// given the least score that is. What the agent uses most is a guess for sessions
-// that begin, of which this one knows better by now.
-func worth(pick tool.Pick, least float64) bool {
-	switch pick.Why {
-	case tool.ForPrior, tool.ForEveryday:
-		return pick.Score > 0 && pick.Score >= least
-	case tool.ForMessage:
-		return pick.Score >= least
-	}
-	return true
-}
+// newShare is how much a message must say for a tool and for none of a list that
+// is kept, as a share of what it says for the best tool, for the turn's new tools
+// to join the list. What it says for a listed one as well brings none: a list that
+// grows has the provider read the whole conversation anew.
+const newShare = 0.15
 
 // grows reports whether one of the tools that kept lacks is worth that they join
-// it, all of them, since the price is paid once for all.
+// it, all of them, since the price is paid once for all. What the agent uses most
+// is a guess for sessions that begin, of which this one knows better by now.
 func (p *picking) grows(kept []*tool.Entry) bool {
-	best, listed := 0.0, 0.0
-	for i, pick := range p.picks {
-		if pick.Why == tool.ForMeaning {
-			continue // another scale
+	best := 0.0
+	for _, pick := range p.picks {
+		if pick.Why != tool.ForMeaning { // another scale
+			best = max(best, pick.Score)
 		}
-		best = max(best, pick.Score)
+	}
+	for i, pick := range p.picks {
 		if slices.Contains(kept, p.offered[i]) {
-			listed = max(listed, pick.Score)
+			continue
 		}
-	}
-	least := joinShare * best
-	if listed == best {
-		least = besideShare * best
-	}
-	for i, pick := range p.picks {
-		if !slices.Contains(kept, p.offered[i]) && worth(pick, least) {
+		switch pick.Why {
+		case tool.ForPrior, tool.ForEveryday, tool.ForMessage:
+			if news := p.news[pick.Tool]; news > 0 && news >= newShare*best {
+				return true
+			}
+		default:
 			return true
 		}
 	}

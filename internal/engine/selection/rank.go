@@ -12,6 +12,7 @@ import (
 type Hit struct {
 	Doc     int // of the docs that the index was made of
 	Score   float64
+	New     float64  // of the score, what the message says for it and for no tool that is listed
 	Reasons []Reason // ordered by layer; their scores add up to Score
 }
 
@@ -44,7 +45,8 @@ type evidence struct {
 	clause   int32
 	weight   float32
 	postings []retrieval.Posting
-	told     string // the word, once a hit was explained by it
+	covered  float32 // the most that it says for a listed doc
+	told     string  // the word, once a hit was explained by it
 }
 
 // heard is a word of a message with what was made of it.
@@ -79,12 +81,13 @@ type ranking struct {
 	inClause []float32 // scores of one clause
 	parts    []int32   // how many words of its name each doc has heard
 	lift     []float32 // the best share that a doc has of a clause's best
+	listed   []bool    // the docs beside which others may be new
 	hits     []Hit
 }
 
 func newRanking(x *Index) *ranking {
 	n := len(x.docs)
-	r := &ranking{scores: make([]float32, n), inClause: make([]float32, n), lift: make([]float32, n), parts: make([]int32, n)}
+	r := &ranking{scores: make([]float32, n), inClause: make([]float32, n), lift: make([]float32, n), parts: make([]int32, n), listed: make([]bool, n)}
 	for l, terms := range [layers]int{n, x.parts.Terms(), len(x.topics), x.text.Terms(), x.text.Terms()} {
 		r.seen[l] = make([]seen, terms)
 	}
@@ -104,17 +107,23 @@ const (
 // message over 4 KiB only the start and the end count. It keeps nothing of the
 // message. It may be called by any number of goroutines.
 func (x *Index) Rank(message string, keep func(doc int) bool, k int) []Hit {
-	return x.rank(message, keep, k, x.weights.floor)
+	return x.rank(message, keep, k, x.weights.floor, nil)
+}
+
+// RankBeside is [Index.Rank] for a list that holds the docs listed: of hits that
+// are not among them it says how much is new.
+func (x *Index) RankBeside(message string, keep func(doc int) bool, k int, listed []int) []Hit {
+	return x.rank(message, keep, k, x.weights.floor, listed)
 }
 
 // all is Rank without bounds on how many there are and how little is said for
 // them.
 func (x *Index) all(message string, keep func(doc int) bool) []Hit {
-	return x.rank(message, keep, len(x.docs), 0)
+	return x.rank(message, keep, len(x.docs), 0, nil)
 }
 
 // rank ranks what has at least the share floor of the best score.
-func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float64) []Hit {
+func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float64, listed []int) []Hit {
 	if k <= 0 || len(x.docs) == 0 {
 		return nil
 	}
@@ -129,7 +138,53 @@ func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float
 		return nil // "go on" speaks for no tool, though one may go somewhere
 	}
 	x.sum(r)
-	return x.best(r, keep, k, float32(floor))
+	hits := x.best(r, keep, k, float32(floor))
+	r.compare(hits, listed)
+	return hits
+}
+
+// compare says how much of each hit is new beside the docs listed.
+func (r *ranking) compare(hits []Hit, listed []int) {
+	if len(listed) == 0 {
+		for i := range hits {
+			hits[i].New = hits[i].Score
+		}
+		return
+	}
+	for _, d := range listed {
+		r.listed[d] = true
+	}
+	for i := range r.evidence {
+		e := &r.evidence[i]
+		for _, p := range e.postings {
+			if r.listed[p.Doc] {
+				e.covered = max(e.covered, p.Score)
+			}
+		}
+	}
+	for i := range hits {
+		if h := &hits[i]; !r.listed[h.Doc] {
+			h.New = h.Score * r.newOf(h.Doc)
+		}
+	}
+	for _, d := range listed {
+		r.listed[d] = false
+	}
+}
+
+// newOf is which share of what is said for a doc is said for no listed one.
+func (r *ranking) newOf(doc int) float64 {
+	all, news := float32(0), float32(0)
+	for i := range r.evidence {
+		e := &r.evidence[i]
+		score := retrieval.Find(e.postings, int32(doc))
+		all += e.weight * score
+		news += e.weight * max(score-e.covered, 0)
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(news / all)
 }
 
 // hear takes the message apart.

@@ -165,7 +165,8 @@ type picking struct {
 	picks   []tool.Pick    // of offered
 	index   map[string]int // of offered, by name
 	notices []string
-	meant   []string // the tools that the message speaks for
+	meant   []string           // the tools that the message speaks for
+	news    map[string]float64 // of their scores, what it says for no tool of the session's list
 }
 
 // add takes e into the selection. For what is in it already, the first reason
@@ -279,16 +280,24 @@ func (p *picking) score(pinned int) {
 	if p.o.TopK <= 0 {
 		return
 	}
-	hits := p.indexOf(p.Catalog).index.Rank(p.Ask.Message.Text(), func(doc int) bool {
+	var listed []int
+	for _, name := range p.State.Tools {
+		if doc, ok := p.Catalog.At(name); ok {
+			listed = append(listed, doc)
+		}
+	}
+	hits := p.indexOf(p.Catalog).index.RankBeside(p.Ask.Message.Text(), func(doc int) bool {
 		e := p.entry(p.Catalog.Entries[doc].Def.Name)
 		if e == nil || !p.offers(e) {
 			return false
 		}
 		i, in := p.index[e.Def.Name]
 		return !in || i >= pinned
-	}, p.o.TopK)
+	}, p.o.TopK, listed)
+	p.news = make(map[string]float64, len(hits))
 	for _, h := range hits {
 		name := p.Catalog.Entries[h.Doc].Def.Name
+		p.news[name] = h.New
 		p.add(p.entry(name), tool.ForMessage)
 		pick := &p.picks[p.index[name]]
 		pick.Score, pick.Reasons = h.Score, phrases(h.Reasons)
