@@ -168,7 +168,11 @@ func (a *app) toolsInvoke() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOutcome(o)
+				why, err := a.unoffered(cmd.Context(), g, req, names[0], o)
+				if err != nil {
+					return err
+				}
+				return a.printOutcome(o, why)
 			})
 		},
 	}
@@ -240,9 +244,31 @@ func (a *app) arguments(ctx context.Context, args string) (json.RawMessage, erro
 	return mended, nil
 }
 
-func (a *app) printOutcome(o tool.Outcome) error {
+// unoffered explains a call that was refused since its tool was not offered. The
+// outcome has what a model is told, which says nothing of what is denied to it;
+// who works on the command line may know. It is nil for any other call.
+func (a *app) unoffered(ctx context.Context, g *gateway.Gateway, req run.Request, name string, o tool.Outcome) (*api.Explanation, error) {
+	if o.Status != tool.Refused || o.Step != "offered" {
+		return nil, nil
+	}
+	x, err := g.Explain(ctx, req, name)
+	if err != nil || x.Exposed() {
+		return nil, err
+	}
+	return &x, nil
+}
+
+// calledByHand is what "tools invoke --json" prints.
+type calledByHand struct {
+	tool.Outcome
+	Explanation *api.Explanation `json:"explanation,omitempty"` // of a call whose tool is not offered
+}
+
+// printOutcome prints the outcome of a call; why is that of a tool that was not
+// offered, nil for any other.
+func (a *app) printOutcome(o tool.Outcome, why *api.Explanation) error {
 	if a.json {
-		if err := a.printJSON(o); err != nil {
+		if err := a.printJSON(calledByHand{o, why}); err != nil {
 			return err
 		}
 	} else if o.Status == tool.OK {
@@ -256,6 +282,10 @@ func (a *app) printOutcome(o tool.Outcome) error {
 		return nil
 	case tool.Refused, tool.Invalid:
 		status = exitRefused
+		if why != nil {
+			err = fmt.Errorf("refused by %s: %s", refuser(o), why.Verdict())
+			break
+		}
 		err = fmt.Errorf("refused by %s: %s", refuser(o), llm.JoinText(o.Content))
 	case tool.Cancelled, tool.Interrupted:
 		status, err = exitInterrupted, fmt.Errorf("%s: %s", o.Tool, llm.JoinText(o.Content))

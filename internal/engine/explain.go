@@ -80,6 +80,33 @@ func (x *Explanation) Add(remarks ...Remark) {
 	}
 }
 
+// Verdict says in one line where the tool stopped, why, and what to do; "" of
+// one that didn't.
+func (x *Explanation) Verdict() string {
+	for _, s := range x.States {
+		if s.Verdict != No {
+			continue
+		}
+		line := x.Tool + " is not " + s.State + ": " + s.placed()
+		if len(x.Nearest) > 0 {
+			line += "; nearest: " + strings.Join(x.Nearest, ", ")
+		}
+		if x.Fix != "" {
+			line += "; fix: " + x.Fix
+		}
+		return line
+	}
+	return ""
+}
+
+// placed is the detail with the place of the configuration behind it.
+func (s *StateLine) placed() string {
+	if place := "(" + s.Where.Place() + ")"; !s.Where.IsZero() && !strings.Contains(s.Detail, place) {
+		return strings.TrimLeft(s.Detail+" "+place, " ")
+	}
+	return s.Detail
+}
+
 // Exposed reports whether a request would show the tool.
 func (x *Explanation) Exposed() bool { return x.States[exposed].Verdict == Yes }
 
@@ -404,10 +431,7 @@ func gist(s string) string {
 func (x Explanation) Text() string {
 	var b strings.Builder
 	for _, s := range x.States {
-		line := fmt.Sprintf("%-11s %-4s %s", s.State, s.Verdict, s.Detail)
-		if place := "(" + s.Where.Place() + ")"; !s.Where.IsZero() && !strings.Contains(line, place) {
-			line += " " + place
-		}
+		line := fmt.Sprintf("%-11s %-4s %s", s.State, s.Verdict, s.placed())
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	for _, c := range x.Changes {
