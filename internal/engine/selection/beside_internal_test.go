@@ -65,6 +65,9 @@ func TestATurnOfTwoSubjects(t *testing.T) {
 		{"find a recipe for dinner", "how many calories did I burn before that dish of the recipe?", "fitness"},
 		{"search a song of the album", "how do you say the song title of that song in German?", "translate"},
 		{"what stock shares do I own?", "how much salary do I get to buy that stock share?", "payroll"},
+		{"search a flight to Rome for the weekend", "which of these is the cheapest?", "flight"},
+		{"book a hotel room in Rome", "something closer to the station please", "hotel"},
+		{"hello", "find the film with movie_search_film and then put its length into fitness_create_workout", "fitness"},
 		{"list the films in the cinema", "and which films are in the other cinema?", ""},
 		{"which plants need watering?", "list the plants with dry soil", ""},
 	} {

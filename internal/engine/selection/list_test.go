@@ -406,19 +406,3 @@ func TestFewToolsAreShownWhole(t *testing.T) {
 		}
 	}
 }
-
-// What is left out stands somewhere, too.
-func TestStandings(t *testing.T) {
-	t.Parallel()
-	b := set(t, selection.Options{TopK: 2, Core: []string{"t_quince"}})
-	ask := selection.Request{
-		Catalog: b.reg.Catalog(), Permitted: b.reg.Catalog().Entries, Scope: tool.NewScope(b.facts),
-		Ask: tool.Ask{Message: llm.UserMessage("one aardvark, a bassoon with a cormorant and a quince")},
-	}
-	for name, want := range map[string]int{"t_aardvark": 1, "t_bassoon": 2, "t_cormorant": 3, "t_quince": 4, "t_zeppelin": 5, "calc": 0} {
-		got := b.sel.Standing(ask, name)
-		if want < 5 && got.Place != want || (got.Score > 0) != (got.Place > 0) || got.Limit != 2 || got.Least <= 0 || want == 3 && got.Score > got.Least {
-			t.Errorf("%s: %+v, want place %d", name, got, want)
-		}
-	}
-}

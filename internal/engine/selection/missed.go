@@ -20,7 +20,7 @@ type Missed struct {
 // permitted, and what brings each in. The function is for one goroutine.
 func (s *Selector) Missing(r Request, c Choice) func(e *tool.Entry) Missed {
 	p := &picking{Selector: s, Request: r}
-	var ranked []string // made when it is asked for
+	var ranked []Hit // made when it is asked for
 	return func(e *tool.Entry) Missed {
 		if ranked == nil {
 			ranked = p.ranked(c)
@@ -29,7 +29,7 @@ func (s *Selector) Missing(r Request, c Choice) func(e *tool.Entry) Missed {
 	}
 }
 
-func (p *picking) missed(e *tool.Entry, ranked []string) Missed {
+func (p *picking) missed(e *tool.Entry, ranked []Hit) Missed {
 	name := e.Def.Name
 	if why := Hidden(e); why != "" {
 		return Missed{Detail: why, Fix: "call it yourself"}
@@ -45,7 +45,8 @@ func (p *picking) missed(e *tool.Entry, ranked []string) Missed {
 	if finder := p.entry(SearchTools); finder != nil {
 		m.Fix += "; in a run, " + SearchTools + " finds it"
 	}
-	rank, of := slices.Index(ranked, name)+1, len(ranked)
+	of := len(ranked)
+	rank := 1 + slices.IndexFunc(ranked, func(h Hit) bool { return p.Catalog.Entries[h.Doc] == e })
 	switch {
 	case of == 0:
 		m.Detail = "the message speaks for no tool that isn't pinned"
@@ -55,14 +56,16 @@ func (p *picking) missed(e *tool.Entry, ranked []string) Missed {
 		m.Detail, m.Where = fmt.Sprintf("rank %d of the %d that fit the message, and %s is %d", rank, of, topK, p.o.TopK), p.o.TopKAt
 		m.Fix = fmt.Sprintf("raise %s to %d, ", topK, rank) + m.Fix
 	default:
-		m.Detail = fmt.Sprintf("rank %d of the %d that fit the message, which is too far behind the best to join the session's list", rank, of)
+		h := ranked[rank-1]
+		m.Detail = fmt.Sprintf("rank %d of the %d that fit the message, but of its score of %.2f only %.2f is said for no tool of the session's list, which goes on unless it is %.2f",
+			rank, of, h.Score, h.New, newShare*ranked[0].Score)
 	}
 	return m
 }
 
 // ranked are the tools that the message speaks for, best first, without those
 // that c has pinned.
-func (p *picking) ranked(c Choice) []string {
+func (p *picking) ranked(c Choice) []Hit {
 	pinned := map[string]bool{}
 	for _, pick := range c.Picks {
 		switch pick.Why {
@@ -70,13 +73,5 @@ func (p *picking) ranked(c Choice) []string {
 			pinned[pick.Tool] = true
 		}
 	}
-	hits := p.indexOf(p.Catalog).index.Rank(p.Ask.Message.Text(), func(doc int) bool {
-		e := p.entry(p.Catalog.Entries[doc].Def.Name)
-		return e != nil && p.offers(e) && !pinned[e.Def.Name]
-	}, len(p.Catalog.Entries))
-	names := make([]string, len(hits))
-	for i, h := range hits {
-		names[i] = p.Catalog.Entries[h.Doc].Def.Name
-	}
-	return names
+	return p.hits(func(e *tool.Entry) bool { return !pinned[e.Def.Name] }, len(p.Catalog.Entries))
 }

@@ -12,7 +12,7 @@ import (
 type Hit struct {
 	Doc     int // of the docs that the index was made of
 	Score   float64
-	New     float64  // of the score, what the message says for it and for no tool that is listed
+	New     float64  // of the score, what the message says for it and for no tool that is listed; all of it where it names the tool
 	Reasons []Reason // ordered by layer; their scores add up to Score
 }
 
@@ -116,12 +116,6 @@ func (x *Index) RankBeside(message string, keep func(doc int) bool, k int, liste
 	return x.rank(message, keep, k, x.weights.floor, listed)
 }
 
-// all is Rank without bounds on how many there are and how little is said for
-// them.
-func (x *Index) all(message string, keep func(doc int) bool) []Hit {
-	return x.rank(message, keep, len(x.docs), 0, nil)
-}
-
 // rank ranks what has at least the share floor of the best score.
 func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float64, listed []int) []Hit {
 	if k <= 0 || len(x.docs) == 0 {
@@ -172,12 +166,16 @@ func (r *ranking) compare(hits []Hit, listed []int) {
 	}
 }
 
-// newOf is which share of what is said for a doc is said for no listed one.
+// newOf is which share of what is said for a doc is said for no listed one. Whose
+// name is said is meant, whatever else is.
 func (r *ranking) newOf(doc int) float64 {
 	all, news := float32(0), float32(0)
 	for i := range r.evidence {
 		e := &r.evidence[i]
 		score := retrieval.Find(e.postings, int32(doc))
+		if score > 0 && e.layer == byName {
+			return 1
+		}
 		all += e.weight * score
 		news += e.weight * max(score-e.covered, 0)
 	}

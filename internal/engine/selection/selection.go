@@ -14,6 +14,7 @@
 package selection
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -166,6 +167,7 @@ type picking struct {
 	index   map[string]int // of offered, by name
 	notices []string
 	meant   []string           // the tools that the message speaks for
+	faint   bool               // it does so with a single word, which is of their subject
 	news    map[string]float64 // of their scores, what it says for no tool of the session's list
 }
 
@@ -262,15 +264,24 @@ func (p *picking) use(ctx context.Context) {
 	p.named(tool.ForEveryday, p.o.UsagePrior-(len(p.offered)-was), everyday...)
 }
 
+// maxMeant bounds of how many tools it is kept that they are meant.
+const maxMeant = 24
+
 // goesOn takes in what is meant. After an hour it is not said any more what a
-// word goes on with.
+// word goes on with. "Which is the cheapest?" may be about shares or about the
+// flights that were found: both are meant.
 func (p *picking) goesOn() {
 	switch {
 	case ownList(p.Scope.Origin()):
-	case len(p.meant) > 0:
+	case len(p.meant) > 0 && !p.faint:
 		p.State.Meant = p.meant
 	case p.Ask.Idle < maxIdle:
 		p.named(tool.ForContinuity, len(p.State.Meant), p.State.Meant...)
+		before := slices.DeleteFunc(slices.Clone(p.State.Meant), func(name string) bool { return slices.Contains(p.meant, name) })
+		before = before[max(len(before)+len(p.meant)-maxMeant, 0):]
+		p.State.Meant = append(before, p.meant...)
+	default:
+		p.State.Meant = p.meant
 	}
 }
 
@@ -280,21 +291,11 @@ func (p *picking) score(pinned int) {
 	if p.o.TopK <= 0 {
 		return
 	}
-	var listed []int
-	for _, name := range p.State.Tools {
-		if doc, ok := p.Catalog.At(name); ok {
-			listed = append(listed, doc)
-		}
-	}
-	hits := p.indexOf(p.Catalog).index.RankBeside(p.Ask.Message.Text(), func(doc int) bool {
-		e := p.entry(p.Catalog.Entries[doc].Def.Name)
-		if e == nil || !p.offers(e) {
-			return false
-		}
+	hits := p.hits(func(e *tool.Entry) bool {
 		i, in := p.index[e.Def.Name]
 		return !in || i >= pinned
-	}, p.o.TopK, listed)
-	p.news = make(map[string]float64, len(hits))
+	}, p.o.TopK)
+	p.news, p.faint = make(map[string]float64, len(hits)), faint(hits)
 	for _, h := range hits {
 		name := p.Catalog.Entries[h.Doc].Def.Name
 		p.news[name] = h.New
@@ -303,6 +304,35 @@ func (p *picking) score(pinned int) {
 		pick.Score, pick.Reasons = h.Score, phrases(h.Reasons)
 		p.meant = append(p.meant, name)
 	}
+}
+
+// hits are the k tools that the message speaks for most, of those that may be
+// shown and that keep admits, each with what is new beside the session's list.
+func (p *picking) hits(keep func(e *tool.Entry) bool, k int) []Hit {
+	var listed []int
+	for _, name := range p.State.Tools {
+		if doc, ok := p.Catalog.At(name); ok {
+			listed = append(listed, doc)
+		}
+	}
+	return p.indexOf(p.Catalog).index.RankBeside(p.Ask.Message.Text(), func(doc int) bool {
+		e := p.entry(p.Catalog.Entries[doc].Def.Name)
+		return e != nil && p.offers(e) && keep(e)
+	}, k, listed)
+}
+
+// faint reports hits for no more than one word of their subject.
+func faint(hits []Hit) bool {
+	word := ""
+	for _, h := range hits {
+		if len(h.Reasons) != 1 || h.Reasons[0].Layer != layerNames[byTopic] || len(h.Reasons[0].Words) != 1 {
+			return false
+		}
+		if word = cmp.Or(word, h.Reasons[0].Words[0]); word != h.Reasons[0].Words[0] {
+			return false
+		}
+	}
+	return true
 }
 
 // mean adds what the message means, beyond what was found otherwise.
@@ -322,6 +352,7 @@ func (p *picking) mean(ctx context.Context) {
 	if notice != "" {
 		p.notices = append(p.notices, notice)
 	}
+	p.faint = p.faint && len(hits) == 0
 	for _, h := range hits {
 		p.meant = append(p.meant, p.Catalog.Entries[h.Doc].Def.Name)
 		p.add(p.entry(p.Catalog.Entries[h.Doc].Def.Name), tool.ForMeaning)
