@@ -23,7 +23,8 @@ type batch struct {
 	slots    []slot
 	outcomes []tool.Outcome
 	mail     *mailbox
-	open     int // calls without an outcome
+	open     int   // calls without an outcome
+	over     []int // those with one, in the order in which they got it
 }
 
 // slot is a call with its place among the others.
@@ -251,14 +252,15 @@ func (b *batch) send(ctx context.Context) <-chan struct{} {
 	return nil
 }
 
-// stateFor is the state as the call at i finds it: with the effects of the
-// calls before it that changed something and have ended. What an earlier call
-// only read, the model did not know yet when it wrote this one.
+// stateFor is the state as the call at i finds it: with what calls changed that
+// it stands behind and that have ended, in the order in which they did. What they
+// only read, or calls that they made, the model did not know yet when it wrote
+// this one.
 func (b *batch) stateFor(i int) tool.State {
 	var effects []tool.Effect
-	for j := range b.slots[:i] {
-		if s := &b.slots[j]; s.stage == ended && s.entry != nil && !s.entry.Def.ReadOnly {
-			effects = append(effects, s.out.Effects...)
+	for _, j := range b.over {
+		if j < i || b.conflict(i, j) { // or it ran before this one came to touch other things
+			effects = append(effects, b.slots[j].changed...)
 		}
 	}
 	if len(effects) == 0 {
@@ -338,6 +340,7 @@ func (b *batch) settle(i int) {
 	ran := b.slots[i].stage == sent
 	b.slots[i].stage = ended
 	b.open--
+	b.over = append(b.over, i)
 	for j := range b.slots {
 		s := &b.slots[j]
 		// An earlier call waits for a later one only when that ran already.

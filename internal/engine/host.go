@@ -32,13 +32,19 @@ type host struct {
 	running context.Context
 	clock   *clock
 
-	mu      sync.Mutex
-	over    bool
-	calls   int
-	state   tool.State // with the effects of the calls that ended
+	mu    sync.Mutex
+	over  bool
+	calls int
+	state tool.State // with the effects of the calls that ended
+	did   did
+}
+
+// did is what the calls of a call did, which counts as its own.
+type did struct {
 	effects []tool.Effect
+	changed []tool.Effect // of those, what calls did that changed something
 	touches []tool.Touch
-	asked   []tool.Approval
+	asked   []tool.Approval // what people were asked about them
 }
 
 // Progress tells whoever watches how far the call is.
@@ -141,18 +147,24 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.over {
-		h.effects = append(h.effects, out.Effects...)
-		h.touches = gather(append(h.touches, out.Touches...))
 		h.state = h.state.Apply(out.Effects...)
-		if a := out.Approval; a != nil {
-			whole := *a
-			whole.Args = out.Args
-			h.asked = append(h.asked, whole)
-		}
-		h.asked = append(h.asked, out.Nested...)
-		h.asked = h.asked[:min(len(h.asked), maxNested)]
+		h.did.add(&out, inv.changed)
 	}
 	return out
+}
+
+// add takes in what became of a call, and what it changed.
+func (d *did) add(out *tool.Outcome, changed []tool.Effect) {
+	d.effects = append(d.effects, out.Effects...)
+	d.changed = append(d.changed, changed...)
+	d.touches = gather(append(d.touches, out.Touches...))
+	if a := out.Approval; a != nil {
+		whole := *a
+		whole.Args = out.Args
+		d.asked = append(d.asked, whole)
+	}
+	d.asked = append(d.asked, out.Nested...)
+	d.asked = d.asked[:min(len(d.asked), maxNested)]
 }
 
 // report passes on, as its caller's, how far a call is and that a person is
@@ -170,11 +182,12 @@ func (h *host) report(e tool.Event) {
 	}
 }
 
-// end closes the host and returns what its calls did, and what people were
-// asked about them.
-func (h *host) end() (effects []tool.Effect, touches []tool.Touch, asked []tool.Approval) {
+// end closes the host and returns what its calls did.
+func (h *host) end() did {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true
-	return tool.Coalesce(h.effects), h.touches, h.asked
+	d := h.did
+	d.effects, d.changed = tool.Coalesce(d.effects), tool.Coalesce(d.changed)
+	return d
 }

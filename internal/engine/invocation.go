@@ -21,14 +21,15 @@ type invocation struct {
 	holder  string        // the tool that holds a worker and uses up its time while this call lasts, of those that made it; empty for none
 	depth   int           // 0 for a call of a model or a person, 1 for a call that its tool makes, …
 
-	entry   *tool.Entry  // the tool; set by resolve
-	touches []tool.Touch // what it is known to read and write before it runs
-	state   tool.State   // as it is for this call
-	host    *host        // lent to the tool
-	result  tool.Result  // what the tool returned; set by run
-	reading *cache.Read  // keeps the result for equal calls; set by cache, nil for most calls
-	shown   spill.Shown  // what the model sees of it; set by spill
-	hint    llm.Part     // what it is told behind that; set by hint, empty for most calls
+	entry   *tool.Entry   // the tool; set by resolve
+	touches []tool.Touch  // what it is known to read and write before it runs
+	state   tool.State    // as it is for this call
+	host    *host         // lent to the tool
+	changed []tool.Effect // of its effects, those of what changed something: it, or calls that it made; set by touched
+	result  tool.Result   // what the tool returned; set by run
+	reading *cache.Read   // keeps the result for equal calls; set by cache, nil for most calls
+	shown   spill.Shown   // what the model sees of it; set by spill
+	hint    llm.Part      // what it is told behind that; set by hint, empty for most calls
 
 	out  *tool.Outcome    // what becomes of it
 	note string           // what the present step decided, for people

@@ -16,11 +16,14 @@ const maxTouches = 200
 // about these, and what it changes in the state. Now that all is known the
 // result may be kept for equal calls.
 func touched(_ context.Context, inv *invocation) bool {
-	effects, more, asked := inv.host.end()
-	inv.out.Nested = asked
-	inv.out.Touches = gather(slices.Concat(inv.touches, more, inv.result.Touched))
-	inv.out.Effects = append(effects, inv.result.Effects...)
-	if inv.reading != nil && inv.out.Status == tool.OK && !inv.result.Passing && len(effects) == 0 {
+	own := inv.host.end()
+	inv.out.Nested = own.asked
+	inv.out.Touches = gather(slices.Concat(inv.touches, own.touches, inv.result.Touched))
+	inv.out.Effects = append(own.effects, inv.result.Effects...)
+	if inv.changed = own.changed; !inv.entry.Def.ReadOnly {
+		inv.changed = append(inv.changed, inv.result.Effects...)
+	}
+	if inv.reading != nil && inv.out.Status == tool.OK && !inv.result.Passing && len(own.effects) == 0 {
 		inv.reading.Keep(inv.result, inv.out.Touches)
 	}
 	return true

@@ -77,6 +77,8 @@ func newRigWithin(t *testing.T, work time.Duration) *rig {
 			r.note("change " + in.Word)
 			return "changed", nil
 		}),
+		seen("peek", tool.Traits{ReadOnly: true}),
+		seen("save", tool.Traits{}),
 		tool.New(tool.Definition{Name: "meet", Description: "Waits for another call of it.", Traits: reads}, func(context.Context, tool.Call, struct{}) (string, error) {
 			r.meet.Done()
 			r.meet.Wait()
@@ -104,6 +106,7 @@ func newRigWithin(t *testing.T, work time.Duration) *rig {
 			return "", ctx.Err()
 		}),
 	)
+	tools = append(tools, engine.Tools()...)
 	reg := tool.NewRegistry()
 	if notes := reg.Add(tool.Owner{Kind: tool.FamilyOwner, ID: "test"}, tools...); len(notes) > 0 {
 		t.Fatal(notes)
@@ -125,6 +128,19 @@ func (r *rig) run(ctx context.Context, script string) tool.Outcome {
 		r.t.Fatal(err)
 	}
 	return r.engine.Invoke(ctx, tool.NewScope(r.facts), llm.Target{}, r.state, "tool_code", args, nil)
+}
+
+// seen makes a tool that says as what the session knows a file and makes it
+// known as the tool's own.
+func seen(name string, traits tool.Traits) tool.Tool {
+	return tool.WithTouches(tool.New(tool.Definition{Name: name, Traits: traits}, func(_ context.Context, c tool.Call, in word) (tool.Result, error) {
+		known, _ := c.State.Digest(in.Word)
+		r := tool.TextResult("known as " + known)
+		r.Effects = []tool.Effect{{Kind: tool.FileSeen, Key: in.Word, Value: name}}
+		return r, nil
+	}), func(_ tool.Call, in word) []tool.Touch {
+		return []tool.Touch{{Name: "file:" + in.Word, Write: !traits.ReadOnly}}
+	})
 }
 
 func text(o tool.Outcome) string { return llm.JoinText(o.Content) }
@@ -373,6 +389,40 @@ func TestChangesKeepTheirOrder(t *testing.T) {
 	}
 	if want := []string{"aa", "b", "bb", "cc", "d", "dd", "ee", "f", "ff", "gg", "h", "hh"}; !slices.Equal(changes, want) {
 		t.Errorf("changed in the order %v", changes)
+	}
+}
+
+// What a script changed holds for the calls of the same response behind it. What
+// it only read does not, since the model did not know it when it wrote them.
+func TestWhatAScriptDidHoldsForTheCallsBehindIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, script, then, args, want string }{
+		{"plan mode", `await tools.call("enter_plan_mode")`, "change", "x", "Refused: Plan mode is on"},
+		{"a file that it wrote", `await tools.call("save", {word: "a"})`, "save", "a", "known as save"},
+		{"a file that it read", `await tools.call("peek", {word: "a"})`, "save", "a", "known as "},
+		{"a file that it wrote and read", `await tools.call("save", {word: "a"}); await tools.call("peek", {word: "a"})`, "save", "a", "known as save"},
+		{"a file that it read, and another one that it wrote", `await tools.call("peek", {word: "a"}); await tools.call("save", {word: "b"})`, "save", "a", "known as "},
+		{"a failure behind it", `await tools.call("save", {word: "a"}); throw new Error("no")`, "save", "a", "known as save"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			sf, err := r.engine.Offer(t.Context(), tool.NewScope(r.facts), llm.Target{}, r.state, tool.Ask{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			script, err := json.Marshal(map[string]string{"script": c.script})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := r.engine.Execute(t.Context(), sf, []llm.ToolCall{
+				{ID: "1", Name: "tool_code", Arguments: string(script)},
+				{ID: "2", Name: c.then, Arguments: fmt.Sprintf(`{"word":%q}`, c.args)},
+			}, nil)
+			if got := text(out[1]); got != c.want && (strings.HasPrefix(c.want, "known") || !strings.HasPrefix(got, c.want)) {
+				t.Errorf("behind %s: got %q, want %q", text(out[0]), got, c.want)
+			}
+		})
 	}
 }
 
