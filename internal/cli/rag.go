@@ -35,8 +35,8 @@ func (a *app) ragEval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "eval", Short: "Measure how often a request is offered the tools that it needs",
 		Long: "Measure how often a request is offered the tools that it needs.\n\n" +
-			"The requests come from a file, one JSON object a line: {\"query\": TEXT, \"tools\": [NAMES]}, and the tools from\n" +
-			"another: [{\"name\": …, \"description\": …, \"parameters\": …}]. With --from-traces they are the agent's own tools and\n" +
+			"The requests come from a file, one JSON object a line: {\"query\": TEXT, \"tools\": [NAMES]}, or an array of\n" +
+			"them, and the tools from another: [{\"name\": …, \"description\": …, \"parameters\": …}]. With --from-traces they are the agent's own tools and\n" +
 			"what people wrote to it, with the tools that the model then used.\n\n" +
 			"Recall at k is the share of the needed tools that are among the first k, averaged over the requests; MRR is the\n" +
 			"mean of 1 / the place of the first needed tool.",

@@ -71,11 +71,14 @@ type Ranking struct {
 }
 
 // Measure asks rank about each query and compares. A ranking should be as deep
-// as the last of Depths. It ends with the first error of rank.
+// as the last of Depths. It ends with the first error of rank, and with ctx.
 func Measure(ctx context.Context, queries []Query, rank func(ctx context.Context, message string) (Ranking, error)) (Report, error) {
 	r := Report{Missed: []Miss{}}
 	var spent time.Duration
 	for _, q := range queries {
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
 		start := time.Now()
 		got, err := rank(ctx, q.Text)
 		if err != nil {

@@ -46,52 +46,87 @@ func (f *faults) few(list []error) []error {
 // byteOrderMark begins files of some editors.
 var byteOrderMark = []byte("\ufeff")
 
-// ReadCatalog reads the tools of a JSON array of objects with name, description
-// and, as far as there are any, parameters, category and tags. Names need not be
-// canonical; of two tools of one name the first counts, and odd tells of the other.
-// The error tells all that is wrong, with the line; file is what it calls data.
-func ReadCatalog(file string, data []byte) (docs []Doc, odd []error, err error) {
-	f := &faults{file: file}
-	data = bytes.TrimPrefix(data, byteOrderMark)
+// text is data without the mark; false where it is no UTF-8, which f is told.
+func (f *faults) text(data []byte) ([]byte, bool) {
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		f.add(1, "the file is written in UTF-16: save it as UTF-8")
+		return nil, false
+	}
+	return bytes.TrimPrefix(data, byteOrderMark), true
+}
+
+// elements gives each the values of a JSON array, with the lines at which they
+// begin. It reports whether data is an array as far as that shows at its
+// beginning; what is broken further on is told f. what is what a value is called.
+func (f *faults) elements(data []byte, what string, each func(line int, raw json.RawMessage)) bool {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
-		f.add(1, `not a JSON array of tools: [{"name", "description", "parameters"}]`)
-		return nil, nil, f.err()
+		return false
 	}
-	first := map[string]int{} // the line of a name
 	for dec.More() {
-		at := lineAt(data, dec.InputOffset()+int64(blanks(data[dec.InputOffset():])))
-		var d Doc
-		if err := dec.Decode(&d); err != nil {
-			var syntax *json.SyntaxError
-			var kind *json.UnmarshalTypeError
-			switch {
-			case errors.As(err, &kind):
-				f.add(at, "%s is a JSON %s, not a %s", or(kind.Field, "a tool"), kind.Value, or(strings.TrimPrefix(kind.Type.String(), "selection."), "tool"))
-				continue
-			case errors.As(err, &syntax):
-				f.add(lineAt(data, syntax.Offset-1), "broken JSON: %v", err)
-			default:
-				f.add(lineAt(data, int64(len(data))), "broken JSON: the file ends within a tool")
+		begin := dec.InputOffset() + int64(blanks(data[dec.InputOffset():]))
+		at := lineAt(data, begin)
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			// The decoder's own offset leaves out what stands between the values.
+			syntax := (*json.SyntaxError)(nil)
+			if errors.As(err, &syntax) && errors.As(json.Unmarshal(data[begin:], &raw), &syntax) {
+				f.add(lineAt(data, begin+syntax.Offset-1), "broken JSON: %v", err)
+			} else {
+				f.add(lineAt(data, int64(len(data))), "broken JSON: the file ends within a %s", what)
 			}
-			return nil, nil, f.err()
+			return true
 		}
-		switch before, twice := first[d.Name]; {
-		case strings.TrimSpace(d.Name) == "":
-			f.add(at, "a tool without a name")
-		case twice:
-			f.odd(at, "%s stands here again, which is passed over: it is in line %d already", d.Name, before)
-		default:
-			first[d.Name] = at
-			docs = append(docs, d)
-		}
+		each(at, raw)
 	}
 	if _, err := dec.Token(); err != nil {
 		f.add(lineAt(data, int64(len(data))), "broken JSON: the array does not end")
 	} else if rest := bytes.TrimSpace(data[dec.InputOffset():]); len(rest) > 0 {
 		f.add(lineAt(data, dec.InputOffset()+int64(blanks(data[dec.InputOffset():]))), "something stands behind the array")
 	}
-	if len(f.all) == 0 && len(docs) == 0 {
+	return true
+}
+
+const catalogShape = `{"name", "description", "parameters"}`
+
+// ReadCatalog reads the tools of a JSON array of objects with name, description
+// and, as far as there are any, parameters, category and tags. Names need not be
+// canonical; of two tools of one name the first counts, and odd tells of the other.
+// The error tells all that is wrong, with the line; file is what it calls data.
+func ReadCatalog(file string, data []byte) (docs []Doc, odd []error, err error) {
+	f := &faults{file: file}
+	data, ok := f.text(data)
+	if !ok {
+		return nil, nil, f.err()
+	}
+	first := map[string]int{} // the line of a name
+	ok = f.elements(data, "tool", func(at int, raw json.RawMessage) {
+		var d Doc
+		if err := json.Unmarshal(raw, &d); err != nil {
+			var kind *json.UnmarshalTypeError
+			if errors.As(err, &kind) && kind.Field != "" {
+				f.add(at, "%s is a JSON %s, not a %s", kind.Field, kind.Value, kind.Type)
+			} else if errors.As(err, &kind) {
+				f.add(at, "a tool is a JSON %s, not %s", kind.Value, catalogShape)
+			} else {
+				f.add(at, "broken JSON: %v", err)
+			}
+			return
+		}
+		switch before, twice := first[d.Name]; {
+		case strings.TrimSpace(d.Name) == "":
+			f.add(at, "a tool without a name: each is %s", catalogShape)
+		case twice:
+			f.odd(at, "%s stands here again, which is passed over: it is in line %d already", d.Name, before)
+		default:
+			first[d.Name] = at
+			docs = append(docs, d)
+		}
+	})
+	switch {
+	case !ok:
+		f.add(1, "not a JSON array of tools: [%s]", catalogShape)
+	case len(f.all) == 0 && len(docs) == 0:
 		f.add(1, "no tools")
 	}
 	return docs, f.few(f.odds), f.err()
@@ -111,61 +146,82 @@ func or(s, other string) string {
 	return s
 }
 
+const queryShape = `{"query": TEXT, "tools": [NAMES]}`
+
 // ReadQueries reads labelled requests, a JSON object with query and tools a
-// line; empty lines are passed over. A tool that is not among docs counts as one that
-// is never found, and odd tells of it, as of requests without words. The error tells
-// all that is wrong, with the line; file is what it calls data.
+// line, empty lines passed over, or an array of such objects. A tool that is not
+// among docs counts as one that is never found, and odd tells of it, as of requests
+// without words. The error tells all that is wrong, with the line; file is what it
+// calls data.
 func ReadQueries(file string, data []byte, docs []Doc) (queries []Query, odd []error, err error) {
 	f := &faults{file: file}
-	var names []string
-	known := map[string]bool{}
+	data, ok := f.text(data)
+	if !ok {
+		return nil, nil, f.err()
+	}
+	r := queryReader{faults: f, known: map[string]bool{}}
 	for _, d := range docs {
-		names = append(names, d.Name)
-		known[d.Name] = true
+		r.names = append(r.names, d.Name)
+		r.known[d.Name] = true
 	}
-	n := 0
-	for line := range bytes.Lines(bytes.TrimPrefix(data, byteOrderMark)) {
-		n++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		var q struct {
-			Text  *string   `json:"query"`
-			Tools *[]string `json:"tools"`
-		}
-		if err := json.Unmarshal(line, &q); err != nil {
-			var kind *json.UnmarshalTypeError
-			if errors.As(err, &kind) {
-				err = fmt.Errorf("%s is a JSON %s", or(kind.Field, "the line"), kind.Value)
-			}
-			f.add(n, `not {"query": TEXT, "tools": [NAMES]}: %v`, err)
-			continue
-		}
-		if q.Text == nil || q.Tools == nil {
-			f.add(n, `not {"query": TEXT, "tools": [NAMES]}: query or tools is missing`)
-			continue
-		}
-		if strings.TrimSpace(*q.Text) == "" {
-			f.odd(n, "the query is empty")
-		}
-		kept := Query{Text: *q.Text, Tools: []string{}}
-		for _, name := range *q.Tools {
-			if !slices.Contains(kept.Tools, name) {
-				kept.Tools = append(kept.Tools, name)
-			}
-			if known[name] {
-				continue
-			}
-			if near, ok := nearest.Name(name, names); ok {
-				f.odd(n, "the catalog has no tool %q, which counts as missed: did you mean %s?", name, near)
-			} else {
-				f.odd(n, "the catalog has no tool %q, which counts as missed", name)
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) || !f.elements(data, "request", r.read) {
+		n := 0
+		for line := range bytes.Lines(data) {
+			n++
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				r.read(n, line)
 			}
 		}
-		queries = append(queries, kept)
 	}
-	if len(f.all) == 0 && len(queries) == 0 {
+	if len(f.all) == 0 && len(r.queries) == 0 {
 		f.add(1, "no requests")
 	}
-	return queries, f.few(f.odds), f.err()
+	return r.queries, f.few(f.odds), f.err()
+}
+
+type queryReader struct {
+	*faults
+	names   []string
+	known   map[string]bool
+	queries []Query
+}
+
+// read reads the request that begins in line n.
+func (r *queryReader) read(n int, raw json.RawMessage) {
+	var q struct {
+		Text  *string   `json:"query"`
+		Tools *[]string `json:"tools"`
+	}
+	if err := json.Unmarshal(raw, &q); err != nil {
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) {
+			err = fmt.Errorf("%s is a JSON %s", or(kind.Field, "the line"), kind.Value)
+		} else if one, comma := bytes.CutSuffix(raw, []byte(",")); comma && json.Valid(one) {
+			err = errors.New("a comma stands behind it, and none is needed")
+		}
+		r.add(n, `not %s: %v`, queryShape, err)
+		return
+	}
+	if q.Text == nil || q.Tools == nil {
+		r.add(n, `not %s: query or tools is missing`, queryShape)
+		return
+	}
+	if strings.TrimSpace(*q.Text) == "" {
+		r.odd(n, "the query is empty")
+	}
+	kept := Query{Text: *q.Text, Tools: []string{}}
+	for _, name := range *q.Tools {
+		if !slices.Contains(kept.Tools, name) {
+			kept.Tools = append(kept.Tools, name)
+		}
+		if r.known[name] {
+			continue
+		}
+		if near, ok := nearest.Name(name, r.names); ok {
+			r.odd(n, "the catalog has no tool %q, which counts as missed: did you mean %s?", name, near)
+		} else {
+			r.odd(n, "the catalog has no tool %q, which counts as missed", name)
+		}
+	}
+	r.queries = append(r.queries, kept)
 }

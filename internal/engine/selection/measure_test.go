@@ -71,11 +71,13 @@ func TestReadCatalog(t *testing.T) {
 		{"", "f:1: not a JSON array of tools: [{\"name\", \"description\", \"parameters\"}]"},
 		{"{}", "f:1: not a JSON array of tools: [{\"name\", \"description\", \"parameters\"}]"},
 		{"[]", "f:1: no tools"},
-		{"[\n{\"name\":7},\n{\"name\":\" \"},\n4]", "f:2: name is a JSON number, not a string\nf:3: a tool without a name\nf:4: a tool is a JSON number, not a Doc"},
+		{"[\n{\"name\":7},\n{\"name\":\" \"},\n4]", "f:2: name is a JSON number, not a string\nf:3: a tool without a name: each is {\"name\", \"description\", \"parameters\"}\nf:4: a tool is a JSON number, not {\"name\", \"description\", \"parameters\"}"},
 		{"[{\"name\":\"a\"},\n{\"name\":\"b\",}]", "f:2: broken JSON: invalid character '}' looking for beginning of object key string"},
 		{"[{\"name\":\"a\"},\n{\"name\":", "f:2: broken JSON: the file ends within a tool"},
 		{"[{\"name\":\"a\"}\n", "f:2: broken JSON: the array does not end"},
 		{"[{\"name\":\"a\"}]\n[]", "f:2: something stands behind the array"},
+		{"[{\"name\":\"a\"},\n]", "f:2: broken JSON: invalid character ']' looking for beginning of value"},
+		{"\xff\xfe[\x00]\x00", "f:1: the file is written in UTF-16: save it as UTF-8"},
 	} {
 		_, _, err := selection.ReadCatalog("f", []byte(test.data))
 		if err == nil || err.Error() != test.want {
@@ -131,7 +133,49 @@ q:8: not {"query": TEXT, "tools": [NAMES]}: tools is a JSON string`
 	if err != nil || len(got) != 12 || got[3].Tools[0] != "xyz" || len(odd) != 11 || odd[10].Error() != "q: and 14 more" {
 		t.Errorf("%d requests, odd are %v, %v", len(got), odd, err)
 	}
+	if _, _, err := selection.ReadQueries("q", []byte("{\"query\":\"a\",\"tools\":[]},\n\xff\n"), docs); err == nil || !strings.HasPrefix(err.Error(), `q:1: not {"query": TEXT, "tools": [NAMES]}: a comma stands behind it, and none is needed`) || !strings.Contains(err.Error(), "q:2: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := selection.ReadQueries("q", []byte("\xfe\xff\x00{"), docs); err == nil || err.Error() != "q:1: the file is written in UTF-16: save it as UTF-8" {
+		t.Errorf("got %v", err)
+	}
 	if _, _, err := selection.ReadQueries("q", []byte("\n"), docs); err == nil || err.Error() != "q:1: no requests" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file of requests may be one array, as editors write it.
+func TestReadQueriesOfAnArray(t *testing.T) {
+	t.Parallel()
+	docs := []selection.Doc{{Name: "a"}}
+	got, odd, err := selection.ReadQueries("q", []byte("\ufeff[\r\n {\r\n  \"query\": \"x\",\r\n  \"tools\": [\"a\"]\r\n },\n {\"query\": \"y\", \"tools\": [\"b\"]}\n]\n"), docs)
+	want := []selection.Query{{Text: "x", Tools: []string{"a"}}, {Text: "y", Tools: []string{"b"}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || fmt.Sprint(odd) != `[q:6: the catalog has no tool "b", which counts as missed]` {
+		t.Errorf("%v, %v (-want +got):\n%s", odd, err, diff)
+	}
+	for data, want := range map[string]string{
+		"[{\"query\":\"x\",\"tools\":[]},\n]":     "q:2: broken JSON: invalid character ']' looking for beginning of value",
+		"[{\"query\":\"x\",\"tools\":[]},\n{\"qu": "q:2: broken JSON: the file ends within a request",
+		"[1]": `q:1: not {"query": TEXT, "tools": [NAMES]}: the line is a JSON number`,
+		"[]":  "q:1: no requests",
+	} {
+		if _, _, err := selection.ReadQueries("q", []byte(data), docs); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", data, err, want)
+		}
+	}
+}
+
+// A long measurement can be stopped.
+func TestMeasureEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	asked := 0
+	_, err := selection.Measure(ctx, make([]selection.Query, 3), func(context.Context, string) (selection.Ranking, error) {
+		asked++
+		stop()
+		return selection.Ranking{}, nil
+	})
+	if !errors.Is(err, context.Canceled) || asked != 1 {
+		t.Errorf("asked %d times, %v", asked, err)
 	}
 }
