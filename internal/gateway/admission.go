@@ -46,6 +46,10 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 				map[rule.Action]string{rule.Approve: "answer when it asks (goclaw approvals list), or "}[r.Rule.Action],
 				r.Rule.Where.Key, r.Rule.Where.Place(), name)
 		}
+		if refusal := g.unsent(r.Rule.URL); r.Rule.Action == rule.Webhook && refusal != nil {
+			m.Detail += fmt.Sprintf("; but the webhook can't be sent, which blocks the call: %s", refusal.Reason)
+			m.Fix = fmt.Sprintf("let the webhook of %s (%s) through: %s", r.Rule.Where.Key, r.Rule.Where.Place(), rule.LetThrough(refusal))
+		}
 		out = append(out, m)
 	}
 	var handlers []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -30,7 +31,8 @@ type rules struct {
 
 	mu      sync.Mutex
 	set     *rule.Set
-	digest  string // of the configuration that is acted on
+	guard   *safehttp.Guard // that webhooks are held to; nil when there are no hooks, or none can be sent
+	digest  string          // of the configuration that is acted on
 	hooks   []config.Hook
 	notices []rule.Notice // the latest last
 }
@@ -38,10 +40,11 @@ type rules struct {
 // useRules puts hooks in force, for calls that begin from now on.
 func (g *Gateway) useRules(hooks []config.Hook) {
 	o := rule.Options{Notify: g.notice, Log: g.log}
+	var guard *safehttp.Guard
 	if len(hooks) > 0 {
 		o.Agents = agentsOf(g.Config)
-		guard, err := safehttp.NewGuard(httpRules(g.Config.Tools.HTTP))
-		if err != nil {
+		var err error
+		if guard, err = safehttp.NewGuard(httpRules(g.Config.Tools.HTTP)); err != nil {
 			g.log.Error("no webhook of a hook can be sent", "err", err) // and those that decide block
 		} else {
 			o.Client = guard.Client()
@@ -49,7 +52,7 @@ func (g *Gateway) useRules(hooks []config.Hook) {
 	}
 	set := rule.New(rulesOf(hooks), o)
 	g.rules.mu.Lock()
-	g.rules.set, g.rules.hooks = set, hooks
+	g.rules.set, g.rules.hooks, g.rules.guard = set, hooks, guard
 	g.rules.mu.Unlock()
 	g.Hooks.SetRules(set.Hooks())
 }
@@ -59,6 +62,21 @@ func (g *Gateway) inForce() (*rule.Set, []config.Hook) {
 	g.rules.mu.Lock()
 	defer g.rules.mu.Unlock()
 	return g.rules.set, g.rules.hooks
+}
+
+// unsent says why no webhook may go to an address, as far as can be told without
+// looking for its host; nil when one may.
+func (g *Gateway) unsent(address string) *tool.Refusal {
+	g.rules.mu.Lock()
+	guard := g.rules.guard
+	g.rules.mu.Unlock()
+	u, err := url.Parse(address)
+	if err != nil || guard == nil {
+		return nil
+	}
+	var refusal *tool.Refusal
+	errors.As(guard.Check(http.MethodPost, u), &refusal)
+	return refusal
 }
 
 func agentsOf(c *config.Config) rule.Agents {
@@ -130,6 +148,7 @@ func hookOf(h config.Hook, r rule.Report) api.Hook {
 			Priority: h.Priority, Timeout: h.Timeout.String(), URL: h.URL, To: h.To,
 		},
 		Where: h.Pos, Problem: r.Problem, Matched: r.Matched, Blocked: r.Blocked, Failed: r.Failed, Last: r.Last,
+		Failure: r.Failure, FailedAt: r.FailedAt,
 	}
 	if h.Secret != "" {
 		v.Secret = api.KeptSecret
@@ -202,7 +221,7 @@ func answerOf(v hook.Verdict, err error) (string, error) {
 		return "", err
 	}
 	if v.Block != nil {
-		return v.Block.Reason, nil
+		return v.Block.Error(), nil
 	}
 	return "allow", nil
 }
@@ -241,8 +260,7 @@ func (g *Gateway) DiagnoseRules() []string {
 		}
 		list = append(list, pos.String()+": "+fmt.Sprintf(format, args...))
 	}
-	guard, err := safehttp.NewGuard(httpRules(g.Config.Tools.HTTP))
-	if err != nil && slices.ContainsFunc(hooks, func(h config.Hook) bool { return h.Action == string(rule.Webhook) }) {
+	if _, err := safehttp.NewGuard(httpRules(g.Config.Tools.HTTP)); err != nil && slices.ContainsFunc(hooks, func(h config.Hook) bool { return h.Action == string(rule.Webhook) }) {
 		list = append(list, "no webhook of a hook can be sent: "+err.Error())
 	}
 	a, err := g.Agent("")
@@ -256,10 +274,8 @@ func (g *Gateway) DiagnoseRules() []string {
 		if h.Action != string(rule.Webhook) {
 			continue
 		}
-		if u, err := url.Parse(h.URL); err == nil && guard != nil {
-			if refusal := (*tool.Refusal)(nil); errors.As(guard.Check("POST", u), &refusal) {
-				add(h.Pos, "url", "the webhook can't be sent: %s", refusal)
-			}
+		if refusal := g.unsent(h.URL); refusal != nil {
+			add(h.Pos, "url", "the webhook can't be sent: %s %s", refusal.Reason, rule.LetThrough(refusal))
 		}
 	}
 	return list

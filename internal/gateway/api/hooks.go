@@ -59,12 +59,14 @@ type Hook struct {
 	Problem string     `json:"problem,omitempty"` // why it can't do what it is for
 	Note    string     `json:"note,omitempty"`
 	// Since the gateway started or the hooks changed: calls that it was for,
-	// those that it did not let through, and those of which it could not tell or
-	// ask.
-	Matched int64     `json:"matched"`
-	Blocked int64     `json:"blocked"`
-	Failed  int64     `json:"failed"`
-	Last    time.Time `json:"last,omitzero"` // when it matched last
+	// those that it did not let through, and those that it could not judge, or of
+	// which it could not tell or ask.
+	Matched  int64     `json:"matched"`
+	Blocked  int64     `json:"blocked"`
+	Failed   int64     `json:"failed"`
+	Last     time.Time `json:"last,omitzero"`      // when it matched last
+	Failure  string    `json:"failure,omitempty"`  // why it failed last, half a sentence
+	FailedAt time.Time `json:"failed_at,omitzero"` // when that was
 }
 
 // Hooks are all that is consulted about tool calls and other points of a run.

@@ -91,7 +91,7 @@ func compileCondition(when When, text string) (*condition, error) {
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("it is no condition: it gives a %s, not true or false", cel.FormatCELType(out))
 	}
-	p, err := env.Program(ast, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
+	p, err := env.Program(ast, append(interruptible(), cel.CostLimit(maxCost))...)
 	if err != nil {
 		return nil, err
 	}

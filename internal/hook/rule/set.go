@@ -59,8 +59,27 @@ type compiled struct {
 	selectors []tool.Selector
 	condition func() (*condition, error) // compiled at the first call that it could be for
 
-	matched, blocked, failed atomic.Int64
-	last                     atomic.Int64 // when it matched last, in Unix nanoseconds
+	matched, blocked atomic.Int64
+	last             atomic.Int64 // when it matched last, in Unix nanoseconds
+	failures         failures
+}
+
+// failures are how often a rule could not do what it is for, and why and when it
+// last could not.
+type failures struct {
+	mu    sync.Mutex
+	count int64
+	why   string
+	at    time.Time
+}
+
+// fail notes that the rule could not do what it is for, and why: half a sentence
+// without secrets.
+func (r *compiled) fail(why string) {
+	r.failures.mu.Lock()
+	defer r.failures.mu.Unlock()
+	r.failures.count++
+	r.failures.why, r.failures.at = shortened(why), r.set.opts.Now()
 }
 
 // New makes a set of rules. It compiles nothing yet.
@@ -123,6 +142,8 @@ type Reading struct {
 	// what others do. A rule that would ask an admin, too, is answered by the
 	// person for whom the call is made.
 	Admins bool
+
+	doubt string // why the condition could not be evaluated; empty when it could
 }
 
 // Try reads the rules for a call, in the order in which they are consulted: all
@@ -163,10 +184,12 @@ func (r *compiled) read(ctx context.Context, c *hook.Call, o *tool.Outcome) Read
 	switch {
 	case err != nil:
 		out.Unsure, out.Matches = true, r.Action.Decides()
-		out.Why = fmt.Sprintf("its condition can't be evaluated (%v), which counts as a match", err)
+		counts := "which counts as a match"
 		if !out.Matches {
-			out.Why = fmt.Sprintf("its condition can't be evaluated (%v), and a notice needs one that holds", err)
+			counts = "and a notice needs one that holds"
 		}
+		out.doubt = fmt.Sprintf("its condition can't be evaluated (%v)", err)
+		out.Why = out.doubt + ", " + counts
 	case out.Matches:
 		out.Why = "its condition holds"
 	default:
@@ -186,11 +209,20 @@ func sparesAdmins(ctx context.Context, cond *condition, vars map[string]any) boo
 	return err != nil || !holds
 }
 
+// judge is read for a call that is made.
+func (r *compiled) judge(ctx context.Context, c *hook.Call, o *tool.Outcome) Reading {
+	reading := r.read(ctx, c, o)
+	if reading.Unsure {
+		r.fail(reading.doubt + " for a call of " + c.Tool)
+	}
+	return reading
+}
+
 // decide implements hook.Before's Decide.
 func (r *compiled) decide(ctx context.Context, c *hook.Call) (hook.Verdict, error) {
 	limit, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	reading := r.read(limit, c, nil)
+	reading := r.judge(limit, c, nil)
 	if !reading.Matches {
 		return hook.Verdict{}, nil
 	}
@@ -203,16 +235,14 @@ func (r *compiled) decide(ctx context.Context, c *hook.Call) (hook.Verdict, erro
 	case Approve:
 		return hook.Verdict{Ask: &hook.Ask{Reason: r.reason("wants a person to allow "+c.Tool, reading), Admins: reading.Admins}}, nil
 	}
-	return r.block(r.reason("blocks "+c.Tool, reading)), nil
+	return r.block(r.reason("blocks "+c.Tool, reading), fmt.Sprintf("An admin can change hooks[%s].", r.Name)), nil
 }
 
-// block is the verdict of a rule that does not let a call through.
-func (r *compiled) block(reason string) hook.Verdict {
+// block is the verdict of a rule that does not let a call through. allowed is what
+// can be done about it.
+func (r *compiled) block(reason, allowed string) hook.Verdict {
 	r.blocked.Add(1)
-	return hook.Verdict{Block: &tool.Refusal{
-		Rule: r.Name, Reason: reason, Where: r.Where,
-		Allowed: fmt.Sprintf("An admin can change hooks[%s].", r.Name),
-	}}
+	return hook.Verdict{Block: &tool.Refusal{Rule: r.Name, Reason: reason, Where: r.Where, Allowed: allowed}}
 }
 
 // reason says what the rule does, in its author's words where there are some.
@@ -221,11 +251,17 @@ func (r *compiled) reason(does string, reading Reading) string {
 	if r.Message != "" {
 		s += ": " + strings.TrimSpace(r.Message)
 	}
-	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "!") && !strings.HasSuffix(s, "?") {
-		s += "."
-	}
+	s = ended(s)
 	if reading.Unsure {
 		s += " Its condition can't be evaluated for this call, which counts as a match."
+	}
+	return s
+}
+
+// ended is s with the end that a sentence has.
+func ended(s string) string {
+	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "!") && !strings.HasSuffix(s, "?") {
+		s += "."
 	}
 	return s
 }
@@ -239,7 +275,7 @@ func (r *compiled) count(n *atomic.Int64) {
 func (r *compiled) observe(ctx context.Context, c *hook.Call, o *tool.Outcome) error {
 	limit, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	if reading := r.read(limit, c, o); !reading.Matches {
+	if reading := r.judge(limit, c, o); !reading.Matches {
 		return nil
 	}
 	r.count(&r.matched)
@@ -281,7 +317,7 @@ func (r *compiled) tell(ctx context.Context, c *hook.Call, o *tool.Outcome) (not
 }
 
 func (r *compiled) untold(err error) string {
-	r.failed.Add(1)
+	r.fail("admins were not told: " + err.Error())
 	r.set.opts.Log.Error("admins were not told of a rule that matched", "rule", r.Name, "err", err)
 	return "admins were not told"
 }
@@ -292,10 +328,14 @@ type Report struct {
 	// Problem says why it can't do what it is for; "" when it can.
 	Problem string
 	// Matched, Blocked and Failed count calls since the set was made: those it
-	// was for, those it did not let through, and those of which it could not
-	// tell or ask.
+	// was for, those it did not let through, and those that it could not judge, or
+	// of which it could not tell or ask.
 	Matched, Blocked, Failed int64
 	Last                     time.Time // when it matched last; zero for never
+	// Failure is why it failed last, in half a sentence, and FailedAt when; empty
+	// and zero for never.
+	Failure  string
+	FailedAt time.Time
 }
 
 // Report tells how each rule does, in the order in which they are consulted. It
@@ -303,7 +343,10 @@ type Report struct {
 func (s *Set) Report() []Report {
 	list := make([]Report, len(s.rules))
 	for i, r := range s.rules {
-		list[i] = Report{Rule: r.Rule, Matched: r.matched.Load(), Blocked: r.blocked.Load(), Failed: r.failed.Load()}
+		list[i] = Report{Rule: r.Rule, Matched: r.matched.Load(), Blocked: r.blocked.Load()}
+		r.failures.mu.Lock()
+		list[i].Failed, list[i].Failure, list[i].FailedAt = r.failures.count, r.failures.why, r.failures.at
+		r.failures.mu.Unlock()
 		if _, err := r.condition(); err != nil {
 			list[i].Problem = "its condition can't be compiled: " + err.Error()
 		}

@@ -152,9 +152,10 @@ func sentOf(o *tool.Outcome) *sentOutcome {
 func (r *compiled) askWebhook(ctx context.Context, c *hook.Call) (hook.Verdict, error) {
 	d, err := r.ask(ctx, c)
 	if err != nil {
-		r.failed.Add(1)
+		plain := r.plainly(ctx, err)
+		r.fail(plain.Error())
 		r.set.opts.Log.Warn("a webhook gave no decision, which blocks the call", "rule", r.Name, "where", r.Where.Place(), "tool", c.Tool, "err", innermost(err))
-		return r.block(fmt.Sprintf("The rule %s asks a webhook about %s, and %v, so the call did not run.", r.Name, c.Tool, r.plainly(ctx, err))), nil
+		return r.block(fmt.Sprintf("The rule %s asks a webhook about %s, and %v, so the call did not run.", r.Name, c.Tool, plain), r.mending(err)), nil
 	}
 	if d.Decision == "allow" {
 		return hook.Verdict{Note: "its webhook allows"}, nil
@@ -163,14 +164,37 @@ func (r *compiled) askWebhook(ctx context.Context, c *hook.Call) (hook.Verdict, 
 	if d.Reason != "" {
 		said = shortened(d.Reason)
 	}
-	return r.block(r.words(c.Tool, said)), nil
+	return r.block(r.words(c.Tool, said), fmt.Sprintf("An admin can change hooks[%s].", r.Name)), nil
+}
+
+// mending says what can be done about a webhook that gave no decision.
+func (r *compiled) mending(err error) string {
+	var refusal *tool.Refusal
+	if errors.As(err, &refusal) {
+		return LetThrough(refusal)
+	}
+	return fmt.Sprintf("An admin can see to the program behind hooks[%s], or change the rule.", r.Name)
+}
+
+// LetThrough says what would let a webhook through that may not be sent: the key
+// that decided.
+func LetThrough(refusal *tool.Refusal) string {
+	switch w := refusal.Where; {
+	case refusal.Allowed != "":
+		return refusal.Allowed
+	case w.File != "":
+		return fmt.Sprintf("An admin can change %s (%s).", w.Key, w.Place())
+	case w.Key != "":
+		return fmt.Sprintf("An admin can change %s.", w.Key)
+	}
+	return "An admin can give the rule another address."
 }
 
 func (r *compiled) words(name, said string) string {
 	if said == "" {
 		return fmt.Sprintf("The webhook of the rule %s denies %s.", r.Name, name)
 	}
-	return fmt.Sprintf("The webhook of the rule %s denies %s: %s", r.Name, name, said)
+	return ended(fmt.Sprintf("The webhook of the rule %s denies %s: %s", r.Name, name, said))
 }
 
 func (r *compiled) ask(ctx context.Context, c *hook.Call) (decision, error) {
@@ -312,14 +336,16 @@ func shortened(s string) string {
 func (r *compiled) tellWebhook(ctx context.Context, c *hook.Call, o *tool.Outcome) error {
 	resp, err := r.send(ctx, c, o)
 	if err != nil {
-		r.failed.Add(1)
-		return fmt.Errorf("tell the webhook of %s: %w", r.Name, r.plainly(ctx, err))
+		plain := r.plainly(ctx, err)
+		r.fail(plain.Error())
+		return fmt.Errorf("tell the webhook of %s: %w", r.Name, plain)
 	}
 	defer resp.Body.Close()
 	drain(resp)
 	if resp.StatusCode/100 != 2 {
-		r.failed.Add(1)
-		return fmt.Errorf("tell the webhook of %s: it answered with status %d", r.Name, resp.StatusCode)
+		why := fmt.Sprintf("it answered with status %d", resp.StatusCode)
+		r.fail(why)
+		return fmt.Errorf("tell the webhook of %s: %s", r.Name, why)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -25,7 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func loopback(t *testing.T) *http.Client {
 	t.Helper()
 	local := []source.Text{{Value: "127.0.0.1"}}
-	g, err := safehttp.NewGuard(safehttp.Rules{Allow: local, AllowPrivate: local, Methods: []string{"POST"}})
+	denied := []source.Text{{Value: "169.254.0.0/16", Pos: source.Pos{Key: "tools.http.deny[0]", File: "config.yaml", Line: 3}}}
+	g, err := safehttp.NewGuard(safehttp.Rules{Allow: local, Deny: denied, AllowPrivate: local, Methods: []string{"POST"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +159,17 @@ func TestUnreachableWebhook(t *testing.T) {
 			t.Errorf("%s: %+v", address, v.Block)
 		}
 	}
+	for address, want := range map[string]string{
+		address:                 "An admin can see to the program behind hooks[ask], or change the rule.",
+		"http://10.0.0.1/":      "An admin can add it to tools.http.allow.",
+		"http://169.254.1.1/":   "An admin can change tools.http.deny[0] (config.yaml:3).",
+		"http://ann@127.0.0.1/": "Leave user and password out of the address.",
+	} {
+		r := Rule{Name: "ask", Action: Webhook, URL: address}
+		if v, _ := decide(t.Context(), r, Options{Client: loopback(t)}, ""); v.Block == nil || v.Block.Allowed != want {
+			t.Errorf("%s: %+v", address, v.Block)
+		}
+	}
 	v, _ := decide(t.Context(), Rule{Name: "ask", Action: Webhook, URL: address}, Options{}, "")
 	if v.Block == nil {
 		t.Error("without a client nothing can allow")
@@ -223,6 +236,48 @@ func TestObservingWebhookFails(t *testing.T) {
 	_, after := s.Hooks()
 	if err := after[0].Observe(t.Context(), callOf("{}"), outcomeOf(tool.OK, "x")); err == nil || s.Report()[0].Failed != 1 {
 		t.Errorf("%v %+v", err, s.Report())
+	}
+}
+
+// A rule tells why and when it last could not do what it is for, without what may
+// be secret.
+func TestRulesTellTheirLastFailure(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	broken := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }) + "/s3cret"
+	for _, c := range []struct {
+		rule Rule
+		want string
+	}{
+		{Rule{Name: "ask", Action: Webhook, URL: broken}, "it answered with status 503, not 200"},
+		{Rule{Name: "tell", When: After, Action: Webhook, URL: broken}, "it answered with status 503"},
+		{Rule{Name: "far", Action: Webhook, URL: "http://10.0.0.1/s3cret"}, "its address may not be reached: 10.0.0.1 is not among the hosts of tools.http.allow"},
+		{Rule{Name: "doubt", Action: Block, Match: "args.none == 1"}, "its condition can't be evaluated (no such key: none) for a call of db_write"},
+		{Rule{Name: "doubt", Action: Notify, Match: "args.none == 1"}, "its condition can't be evaluated (no such key: none) for a call of db_write"},
+		{Rule{Name: "say", Action: Notify}, "admins were not told: nobody is there"},
+		{Rule{Name: "fine", Action: Block}, ""},
+	} {
+		s := New([]Rule{c.rule}, Options{
+			Client: loopback(t), Log: quiet, Now: func() time.Time { return now },
+			Notify: func(context.Context, Notice) error { return errors.New("nobody is there") },
+		})
+		before, after := s.Hooks()
+		for range 2 {
+			for _, h := range before {
+				_, _ = h.Decide(t.Context(), callOf("{}"))
+			}
+			for _, h := range after {
+				_ = h.Observe(t.Context(), callOf("{}"), outcomeOf(tool.OK, "x"))
+			}
+		}
+		r := s.Report()[0]
+		failed, at := int64(2), now
+		if c.want == "" {
+			failed, at = 0, time.Time{}
+		}
+		if r.Failed != failed || r.Failure != c.want || !r.FailedAt.Equal(at) {
+			t.Errorf("%s %s: %d, %q at %v", c.rule.Name, c.rule.Action, r.Failed, r.Failure, r.FailedAt)
+		}
 	}
 }
 

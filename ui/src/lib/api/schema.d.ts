@@ -1355,6 +1355,13 @@ export interface components {
             failed: number;
             /**
              * Format: date-time
+             * @description when that was
+             */
+            failed_at?: string;
+            /** @description why it failed last, half a sentence */
+            failure?: string;
+            /**
+             * Format: date-time
              * @description when it matched last
              */
             last?: string;
@@ -1362,8 +1369,8 @@ export interface components {
             match?: string;
             /**
              * @description Since the gateway started or the hooks changed: calls that it was for,
-             *     those that it did not let through, and those of which it could not tell or
-             *     ask.
+             *     those that it did not let through, and those that it could not judge, or of
+             *     which it could not tell or ask.
              */
             matched: number;
             /** @description what the model and people are told */
