@@ -19,6 +19,7 @@ import (
 	"github.com/goclaw/goclaw/internal/gateway/telemetry"
 	"github.com/goclaw/goclaw/internal/gateway/web"
 	"github.com/goclaw/goclaw/internal/hook"
+	"github.com/goclaw/goclaw/internal/lib/resident"
 	"github.com/goclaw/goclaw/internal/lib/supervisor"
 )
 
@@ -227,6 +228,9 @@ func (s *service) begin(ctx context.Context) error {
 	s.Hooks.GatewayStart(hook.Gateway{Version: i.Version, Address: i.Address})
 	if s.opts.Ready != nil {
 		s.opts.Ready(i)
+	}
+	if err := resident.Release(); err != nil {
+		s.log.Debug("memory that the start needed was not given back", "err", err)
 	}
 	return nil
 }
