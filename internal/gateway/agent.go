@@ -16,9 +16,11 @@ import (
 	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/gateway/builtin"
 	"github.com/goclaw/goclaw/internal/lib/nearest"
+	"github.com/goclaw/goclaw/internal/lib/recent"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -31,6 +33,7 @@ type Agent struct {
 	Prompts  *prompt.Prompts
 
 	models  *agentModels
+	prior   *recent.Value[[]string] // its most used tools
 	profile run.Profile
 }
 
@@ -116,12 +119,13 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	}
 	limits := spill.Options{MaxResult: c.Tools.MaxResultChars, MaxStep: c.Tools.MaxStepChars, Preview: g.Config.Outputs.PreviewChars, Log: g.log}
 	m := g.models.of(c)
-	picks := g.selectorOf(c, m)
+	prior := selection.NewPrior(g.store.Usage, c.ID, g.log)
+	picks := g.selectorOf(c, m, prior.Get)
 	registry, err := register(limits, picks, builtin.Deps{Workspaces: g.workspaces, Datasources: datasources(g.Config), Scripts: g.scripts}, g.Sessions, g.blobs, g.plugins)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Config: c, Registry: registry, models: m}
+	a := &Agent{Config: c, Registry: registry, models: m, prior: prior}
 	a.Engine = engine.New(engine.Options{
 		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Selector: picks, Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls, Cache: g.results, Presets: g.Presets,
 		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),

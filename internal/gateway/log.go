@@ -13,10 +13,24 @@ import (
 	"github.com/goclaw/goclaw/internal/llm"
 )
 
-// ended tells the log how a run ended. Where nobody serves, a command has
-// somebody in front of it whom it tells itself.
+// ended takes notice of a run that ended: what the agent uses most may have
+// changed, and the log is told how it ended.
 func (g *Gateway) ended(r *run.Run) {
 	end, _, _ := r.End()
+	if end.Rounds > 1 { // else it called no tool
+		g.mu.Lock()
+		a := g.agents[r.Agent]
+		g.mu.Unlock()
+		if a != nil {
+			a.prior.Outdate()
+		}
+	}
+	g.logEnd(r, end)
+}
+
+// logEnd tells the log how a run ended. Where nobody serves, a command has
+// somebody in front of it whom it tells itself.
+func (g *Gateway) logEnd(r *run.Run, end agent.RunEnd) {
 	message, level := "run ended", slog.LevelDebug
 	switch end.Status {
 	case agent.Failed:

@@ -117,8 +117,6 @@ func TestWhatAnAgentUsesMostIsShownAtOnce(t *testing.T) {
 		fakellm.Calls(fakellm.Use("orchard_remove", `{}`)), fakellm.Text("Done."),
 	)
 	r.say("s", "work on the orchard: list, show, remove")
-	r.close() // what is known of use is kept for ten minutes
-	r.open()
 	sf, err := r.Surface(t.Context(), admin("new", "hello"))
 	if err != nil {
 		t.Fatal(err)

@@ -21,11 +21,13 @@ const (
 	priorLimit = 64               // tools asked for; many of them are pinned
 )
 
-// NewPrior returns the [Options.Prior] of an agent: its most used tools of the
-// last 30 days as usage knew them at most ten minutes ago. Where that can't be
-// asked, log is told and the last answer stands.
-func NewPrior(usage Usage, agent string, log *slog.Logger) func(context.Context) []string {
+// NewPrior returns what answers the [Options.Prior] of an agent: its most used
+// tools of the last 30 days as usage knew them at most ten minutes ago, which is
+// for what other processes do. Whoever sees a run of the agent end that called
+// tools has it outdated. Where usage can't be asked, log is told and the last
+// answer stands.
+func NewPrior(usage Usage, agent string, log *slog.Logger) *recent.Value[[]string] {
 	return recent.New(priorAge, log.With("agent", agent), "the most used tools are", func(ctx context.Context) ([]string, error) {
 		return usage.MostUsed(ctx, agent, time.Now().AddDate(0, 0, -priorDays), priorLimit)
-	}).Get
+	})
 }

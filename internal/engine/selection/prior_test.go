@@ -35,7 +35,7 @@ func TestTheUsagePriorIsKnownForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := &usage{names: []string{"a", "b"}}
-		get := selection.NewPrior(u, "main", slog.New(slog.DiscardHandler))
+		get := selection.NewPrior(u, "main", slog.New(slog.DiscardHandler)).Get
 		for _, c := range []struct {
 			passes time.Duration
 			names  []string

@@ -85,6 +85,16 @@ func (v *Value[T]) refresh(ctx context.Context) T {
 	return answer
 }
 
+// Outdate has the source asked by the next caller, as if the answer had become
+// old.
+func (v *Value[T]) Outdate() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.forgets++; !v.asked.IsZero() {
+		v.asked = time.Unix(0, 0)
+	}
+}
+
 // Forget has the source asked before the next answer.
 func (v *Value[T]) Forget() {
 	v.mu.Lock()

@@ -27,22 +27,26 @@ func TestAnAnswerServesForItsAge(t *testing.T) {
 		is(1, 1)
 		time.Sleep(time.Nanosecond)
 		is(2, 2)
-		v.Forget()
+		v.Outdate()
 		is(3, 3)
+		v.Forget()
+		is(4, 4)
 		// While the source fails the last answer stands, and it is left in peace.
 		broken = errors.New("no")
 		time.Sleep(time.Minute)
-		is(3, 4)
-		is(3, 4)
+		is(4, 5)
+		v.Outdate()
+		is(4, 6)
+		is(4, 6)
 		time.Sleep(time.Minute)
-		is(3, 5)
+		is(4, 7)
 		// Who gives up says nothing of the source.
 		time.Sleep(time.Minute)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		v.Get(gone)
 		broken = nil
-		is(7, 7)
+		is(9, 9)
 	})
 }
 
