@@ -138,6 +138,7 @@ type Turn struct {
 	Added  []Addition    // what hooks add to the session context
 	Fresh  bool          // a model is to answer, not the cache of answers
 	Choice ToolChoice    // what the client demands of the answer
+	Asked  string        // a hash of what the client asked, to be kept with the turn; empty for none
 	// Effects change the session's state as the turn begins, and are stored with
 	// its message: what a person switched holds whatever becomes of the turn.
 	Effects []tool.Effect

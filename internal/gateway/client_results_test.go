@@ -199,3 +199,58 @@ func TestAClientsRoundsAreCounted(t *testing.T) {
 		t.Errorf("a new message can't use tools: %s", body)
 	}
 }
+
+// A key stands for one request: what the model is told and the tools that it has.
+// What comes again under it is answered as the first was, also by the next process.
+func TestAKeyIsOfOneConversation(t *testing.T) {
+	t.Parallel()
+	r := setup(t, "", fakellm.Calls(fakellm.Use("look", `{"at":"door"}`)), fakellm.Text("Seen."))
+	s := r.serve(gateway.ServeOptions{})
+	const before = `{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}`
+	first := chatOf(before, askLook)
+	status, body := s.chat("", first, "Idempotency-Key", "one")
+	door := id(t, body, 0)
+	second := chatOf(before, askLook, called(door, `{"at":"door"}`), resulted(door, strings.Repeat("open\n", 9000)))
+	if status, body := s.chat("", second, "Idempotency-Key", "two"); status != 200 || !strings.Contains(body, "Seen.") {
+		t.Fatalf("%d %s", status, body)
+	}
+	if status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	for range 2 {
+		for _, equal := range []string{
+			first, strings.Replace(first, `"model":"goclaw"`, `"model":"goclaw/main"`, 1),
+			strings.Replace(first, `{"role":"user","content":"hi"}`, `{ "content":"\u0068i", "role":"user"}`, 1),
+		} {
+			if status, again := s.chat("", equal, "Idempotency-Key", "one"); status != 200 || id(t, again, 0) != door {
+				t.Errorf("%s: %d %s", equal, status, again)
+			}
+		}
+		if status, again := s.chat("", second, "Idempotency-Key", "two"); status != 200 || !strings.Contains(again, "Seen.") {
+			t.Errorf("%d %s", status, again)
+		}
+		for _, other := range []string{
+			strings.Replace(first, `"content":"hi"`, `"content":"ho"`, 1),
+			strings.Replace(first, "Hello.", "Bye.", 1),
+			strings.Replace(first, `"name":"look"`, `"name":"peek"`, 1),
+			chatOf(`{"role":"system","content":"be brief"}`, before, askLook),
+			`{"model":"goclaw","messages":[` + before + `,` + askLook + `]}`,
+		} {
+			if status, body := s.chat("", other, "Idempotency-Key", "one"); status != 422 || !strings.Contains(body, `"code":"key_reused"`) {
+				t.Errorf("%s: %d %s", other, status, body)
+			}
+		}
+		if status, body := s.chat("", strings.Replace(second, "open", "shut", 1), "Idempotency-Key", "two"); status != 422 {
+			t.Errorf("another result: %d %s", status, body)
+		}
+		if err := s.end(); err != nil {
+			t.Fatal(err)
+		}
+		s.close()
+		s.open()
+		s = r.serve(gateway.ServeOptions{})
+	}
+	if n := len(s.model.Requests()); n != 2 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

@@ -145,7 +145,7 @@ func TestOpenAIsClientBringsTools(t *testing.T) {
 }
 
 // chat posts a completion and returns its status and body.
-func (s *served) chat(session, body string) (int, string) {
+func (s *served) chat(session, body string, header ...string) (int, string) {
 	s.t.Helper()
 	q, err := http.NewRequestWithContext(s.t.Context(), "POST", "http://"+s.instance.Address+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -155,6 +155,9 @@ func (s *served) chat(session, body string) (int, string) {
 	q.Header.Set("Content-Type", "application/json")
 	if session != "" {
 		q.Header.Set("X-GoClaw-Session", session)
+	}
+	for i := 0; i < len(header); i += 2 {
+		q.Header.Set(header[i], header[i+1])
 	}
 	r, err := s.client.Do(q)
 	if err != nil {

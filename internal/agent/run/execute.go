@@ -259,7 +259,7 @@ func (run *Run) turn() agent.Turn {
 	t := agent.Turn{
 		Scope: run.runner.scope(run.profile, run.request, run.ID), Message: run.request.Message,
 		Model: run.request.Model, Started: run.runner.opts.Now(), System: run.request.System, Seed: run.request.Seed, Fresh: run.request.Fresh,
-		Choice: run.request.Choice,
+		Choice: run.request.Choice, Asked: run.request.Asked,
 	}
 	if run.request.Plan {
 		t.Effects = []tool.Effect{agent.PlanMode(true)}

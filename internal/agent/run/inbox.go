@@ -102,6 +102,7 @@ type rest struct {
 	Message   llm.Message   `json:"message"`
 	Model     string        `json:"model,omitempty"`
 	WhileBusy Busy          `json:"while_busy,omitempty"`
+	Asked     string        `json:"asked,omitempty"`
 	System    string        `json:"system,omitempty"`
 	Seed      []llm.Message `json:"seed,omitempty"`
 	Fresh     bool          `json:"fresh,omitempty"`
@@ -127,7 +128,7 @@ func (run *Run) entry(busy Busy) (Entry, error) {
 		brought = &q.Brought
 	}
 	b, err := json.Marshal(rest{
-		Delivery: q.Delivery, Message: q.Message, Model: q.Model, WhileBusy: busy, System: q.System, Seed: q.Seed, Fresh: q.Fresh, Plan: q.Plan,
+		Delivery: q.Delivery, Message: q.Message, Model: q.Model, WhileBusy: busy, Asked: q.Asked, System: q.System, Seed: q.Seed, Fresh: q.Fresh, Plan: q.Plan,
 		Cap: names(q.Cap), Declared: names(q.Declared), Allow: names(q.Allow), Deny: q.Deny,
 		Sandbox: q.Sandbox, Flush: q.Flush, Depth: q.Depth, Client: q.Client, Brought: brought, Choice: q.Choice,
 	})
@@ -166,7 +167,7 @@ func (e *Entry) request() (Request, error) {
 		return q, err
 	}
 	q.Delivery, q.Message, q.Model, q.WhileBusy = r.Delivery, r.Message, r.Model, r.WhileBusy
-	q.System, q.Seed, q.Fresh, q.Plan, q.Cap, q.Declared = r.System, r.Seed, r.Fresh, r.Plan, list(r.Cap), list(r.Declared)
+	q.Asked, q.System, q.Seed, q.Fresh, q.Plan, q.Cap, q.Declared = r.Asked, r.System, r.Seed, r.Fresh, r.Plan, list(r.Cap), list(r.Declared)
 	q.Allow, q.Deny, q.Sandbox, q.Flush, q.Depth, q.Client = list(r.Allow), r.Deny, r.Sandbox, r.Flush, r.Depth, r.Client
 	if q.Choice = r.Choice; r.Brought != nil {
 		q.Brought = *r.Brought

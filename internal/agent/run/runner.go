@@ -116,6 +116,9 @@ type Request struct {
 	ID string
 	// WhileBusy goes before Options.WhileBusy for this message.
 	WhileBusy Busy
+	// Asked is a hash of what the client asked, kept with its turn; empty for none.
+	// Whoever finds the run by its id can tell so whether it asks the same.
+	Asked string
 	// System is what an API client says to the model besides the person's
 	// words. It stands in the session context, for this run.
 	System string

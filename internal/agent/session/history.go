@@ -87,7 +87,7 @@ func (h *History) Begin(ctx context.Context, t agent.Turn) (agent.Thread, error)
 		started = h.now()
 	}
 	turn := Turn{
-		Run: t.Scope.Run(), Message: t.Message, Model: t.Model, Status: agent.Running,
+		Run: t.Scope.Run(), Message: t.Message, Asked: t.Asked, Model: t.Model, Status: agent.Running,
 		Caller: t.Scope.Caller(), Origin: t.Scope.Origin(), Started: started, Effects: t.Effects,
 	}
 	told, err := seed(t.Seed, turn.Caller, turn.Origin, started)

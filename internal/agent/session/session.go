@@ -142,6 +142,7 @@ type Turn struct {
 	Seeded  bool           `json:"seeded,omitempty"`
 	Copied  bool           `json:"copied,omitempty"`
 	Message llm.Message    `json:"message"`
+	Asked   string         `json:"-"`               // what the client asked, in short: two requests that ask the same have the same; empty when it is unknown
 	Model   string         `json:"model,omitempty"` // who answered last; before any answer, what was asked for
 	Status  agent.Status   `json:"status"`
 	Error   string         `json:"error,omitempty"`

@@ -47,6 +47,11 @@ func chatCompletions(s *Server, w http.ResponseWriter, r *http.Request, c Caller
 		ID: id, Caller: c.Principal, Origin: c.origin(), Message: talk.said, System: talk.system,
 		Brought: talk.tools.brought, Choice: talk.tools.choice,
 	}
+	if id != "" {
+		if req.Asked, err = q.sum(); err != nil {
+			return err
+		}
+	}
 	if req.Agent, err = s.agentOfModel(r.Context(), q.Model); err != nil {
 		return err
 	}
@@ -68,7 +73,7 @@ func chatCompletions(s *Server, w http.ResponseWriter, r *http.Request, c Caller
 		f, err = s.complete(r, c, req)
 	}
 	if err == nil {
-		q := asked{agent: req.Agent, words: talk.said.Text(), files: files(talk.said), results: talk.answered()}
+		q := asked{agent: req.Agent, words: talk.said.Text(), files: files(talk.said), results: talk.answered(), sum: req.Asked}
 		if name != "" {
 			q.session = req.Session
 		}

@@ -3,12 +3,17 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -34,6 +39,7 @@ type asked struct {
 	words          string
 	files          int
 	results        string // of calls that the client was given
+	sum            string // of all that a request of OpenAI's form asks; empty for others
 }
 
 // checkSame refuses a request whose key, which made the run id, was used for
@@ -49,13 +55,40 @@ func (s *Server) checkSame(ctx context.Context, id string, f foundRun, q asked) 
 	}
 	key := f.key()
 	if (isAlias(q.agent) || q.agent == key.Agent) && (q.session == "" || q.session == key.ID) &&
-		slices.ContainsFunc(said, func(m llm.Message) bool {
-			return m.Text() == q.said() && files(m) == q.files && resultsIn(m) == q.results
-		}) {
+		slices.ContainsFunc(said, q.same) {
 		return nil
 	}
 	return problem(http.StatusUnprocessableEntity, "key_reused",
-		"the Idempotency-Key was used for another message, which run %s of session %s has; take a new key for each message", f.id(), key)
+		"the Idempotency-Key was used with another message, other tools or another conversation, which run %s of session %s has; take a new key for each request",
+		f.id(), key)
+}
+
+// keyed is what came under a key.
+type keyed struct {
+	llm.Message
+	sum string // empty when it is unknown
+}
+
+// same reports whether what came is what q asks for.
+func (q asked) same(k keyed) bool {
+	if q.sum != "" && k.sum != "" {
+		return q.sum == k.sum
+	}
+	return k.Text() == q.said() && files(k.Message) == q.files && resultsIn(k.Message) == q.results
+}
+
+// sum tells apart what requests ask: all that the model is to read, and the tools
+// that it is to have.
+func (q *ChatRequest) sum() (string, error) {
+	whole, err := json.Marshal([]any{q.Messages, q.Tools, q.ToolChoice, q.ParallelToolCalls})
+	if err != nil {
+		return "", fmt.Errorf("tell a request apart: %w", err)
+	}
+	if canonical, err := jsonschema.Canonical(whole); err == nil { // else it counts as it is written
+		whole = canonical
+	}
+	sum := sha256.Sum256(whole)
+	return hex.EncodeToString(sum[:16]), nil
 }
 
 // said is the text as a message holds it.
@@ -68,21 +101,24 @@ func (q asked) said() string {
 
 // saidUnder are the messages one of which came under the id of a run: its own,
 // or those that run f took in.
-func (s *Server) saidUnder(ctx context.Context, id string, f foundRun) ([]llm.Message, error) {
+func (s *Server) saidUnder(ctx context.Context, id string, f foundRun) ([]keyed, error) {
 	switch {
 	case f.id() != id:
 	case f.live != nil:
-		return []llm.Message{f.live.Request().Message}, nil
+		req := f.live.Request()
+		return []keyed{{req.Message, req.Asked}}, nil
 	default:
-		return []llm.Message{f.stored.Message}, nil
+		return []keyed{{f.stored.Message, f.stored.Asked}}, nil
 	}
 	runs, _, err := s.opts.Sessions.Runs(ctx, session.RunFilter{Run: f.id(), Depth: session.Told, Limit: 1})
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
-	var joined []llm.Message
+	var joined []keyed
 	for _, r := range runs[0].Rounds {
-		joined = append(joined, r.Before...)
+		for _, m := range r.Before {
+			joined = append(joined, keyed{Message: m})
+		}
 	}
 	return joined, nil
 }

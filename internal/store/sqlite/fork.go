@@ -84,8 +84,8 @@ func lookAt(t *tx, key session.Key, id int64, turns int) (beginning, error) {
 
 const (
 	forkTurns = `
-INSERT INTO turns (session, number, run, copied, seeded, status, error, model, origin, started, ended, message, ` + principalColumns + ", " + usageColumns + `)
-SELECT ?2, number, 'fork:' || ?2 || ':' || number, ifnull(copied, run), seeded, status, error, model, origin, started, ended, message, ` + principalColumns + ", " + usageColumns + `
+INSERT INTO turns (session, number, run, copied, seeded, status, error, model, origin, started, ended, message, asked, ` + principalColumns + ", " + usageColumns + `)
+SELECT ?2, number, 'fork:' || ?2 || ':' || number, ifnull(copied, run), seeded, status, error, model, origin, started, ended, message, asked, ` + principalColumns + ", " + usageColumns + `
 FROM turns WHERE session = ?1 AND number <= ?3 ORDER BY number`
 
 	forkRounds = `

@@ -55,10 +55,10 @@ func (s seedTurns) rounds() int {
 func (s seedTurns) put(t *tx, id int64) (turns, rounds int, err error) {
 	for _, one := range s {
 		turns++
-		turn, err := t.insert("INSERT INTO turns (session, number, run, seeded, status, model, origin, started, ended, message, "+principalColumns+
-			") VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		turn, err := t.insert("INSERT INTO turns (session, number, run, seeded, status, model, origin, started, ended, message, asked, "+principalColumns+
+			") VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			args([]any{
-				id, turns, fmt.Sprintf("seed:%d:%d", id, turns), string(one.Status), one.Model, string(one.Origin), nano(one.Started), nano(one.Ended), one.message,
+				id, turns, fmt.Sprintf("seed:%d:%d", id, turns), string(one.Status), one.Model, string(one.Origin), nano(one.Started), nano(one.Ended), one.message, one.Asked,
 			}, principal(one.Caller))...)
 		if err == nil {
 			err = errors.Join(one.media.put(t, id), indexWords(t, 2*turn, one.Message.Text()))

@@ -68,10 +68,10 @@ func (s *Sessions) Begin(ctx context.Context, key session.Key, turn session.Turn
 			return err
 		}
 		begun.Turn++
-		if _, err := t.insert("INSERT INTO turns (session, number, run, status, model, origin, started, message, "+principalColumns+
-			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		if _, err := t.insert("INSERT INTO turns (session, number, run, status, model, origin, started, message, asked, "+principalColumns+
+			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			args([]any{
-				id, begun.Turn, turn.Run, string(agent.Running), turn.Model, string(turn.Origin), nano(turn.Started), message,
+				id, begun.Turn, turn.Run, string(agent.Running), turn.Model, string(turn.Origin), nano(turn.Started), message, turn.Asked,
 			}, principal(turn.Caller))...); err != nil || made {
 			return err
 		}

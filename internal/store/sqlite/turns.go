@@ -43,7 +43,7 @@ func (s *Sessions) Turns(ctx context.Context, key session.Key, first, last int, 
 }
 
 const turnColumns = "t.number, iif(t.seeded, '', ifnull(t.copied, t.run)), t.seeded, t.copied IS NOT NULL, t.message, t.model, t.status, t.error, t.origin, t.started, t.ended, " +
-	"t.caller, t.caller_name, t.caller_role, t.caller_human, t.input, t.cached, t.cache_write, t.output, t.reasoning, t.usd"
+	"t.asked, t.caller, t.caller_name, t.caller_role, t.caller_human, t.input, t.cached, t.cache_write, t.output, t.reasoning, t.usd"
 
 // turnRow scans a turn.
 type turnRow struct {
@@ -53,7 +53,7 @@ type turnRow struct {
 
 func (r *turnRow) into() []any {
 	return args([]any{
-		&r.Number, &r.Run, &r.Seeded, &r.Copied, &r.message, &r.Model, &r.Status, &r.Error, &r.Origin, instant{&r.Started}, instant{&r.Ended},
+		&r.Number, &r.Run, &r.Seeded, &r.Copied, &r.message, &r.Model, &r.Status, &r.Error, &r.Origin, instant{&r.Started}, instant{&r.Ended}, &r.Asked,
 	}, principalInto(&r.Caller), usageInto(&r.Usage, &r.USD))
 }
 

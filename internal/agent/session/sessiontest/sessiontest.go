@@ -90,7 +90,7 @@ var (
 
 func turnOf(run, text string, second int) session.Turn {
 	return session.Turn{
-		Run: run, Message: llm.UserMessage(text), Model: "asked/for", Caller: person, Origin: tool.FromChat, Started: at(second),
+		Run: run, Message: llm.UserMessage(text), Asked: "a hash", Model: "asked/for", Caller: person, Origin: tool.FromChat, Started: at(second),
 	}
 }
 
