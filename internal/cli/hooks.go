@@ -70,6 +70,7 @@ func writeHooks(w io.Writer, v api.Hooks) error {
 
 func (a *app) hooksTest() *cobra.Command {
 	var s scopeFlags
+	var b broughtFlag
 	var args string
 	t := api.HookTest{}
 	cmd := &cobra.Command{
@@ -82,6 +83,9 @@ func (a *app) hooksTest() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			req, err := a.request(cmd, &s)
+			if err == nil {
+				req.Brought, err = b.read()
+			}
 			if err != nil {
 				return err
 			}
@@ -107,6 +111,7 @@ func (a *app) hooksTest() *cobra.Command {
 		},
 	}
 	s.add(cmd)
+	b.add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&t.Tool, "tool", "", "the tool that is called")
 	f.StringVar(&args, "args", "{}", "its arguments as a JSON object; @FILE reads a file, - standard input")

@@ -108,7 +108,7 @@ func (e *Engine) Receive(ctx context.Context, s tool.Scope, a tool.ClientRound) 
 		}
 	}
 	sf := tool.Surface{Scope: s, Permitted: e.decider.Decide(e.registry.Catalog(), s, llm.Target{}).Permitted}
-	known := e.known(s)
+	known := e.Known(s)
 	round := make([]*invocation, len(a.Outcomes))
 	for i := range a.Outcomes {
 		o := &a.Outcomes[i]
@@ -127,8 +127,8 @@ func (e *Engine) Receive(ctx context.Context, s tool.Scope, a tool.ClientRound) 
 	}
 }
 
-// known is what the registry holds, with what was brought to the run of s.
-func (e *Engine) known(s tool.Scope) *tool.Catalog {
+// Known is what the registry holds, with what was brought to the run of s.
+func (e *Engine) Known(s tool.Scope) *tool.Catalog {
 	cat, more := e.registry.Catalog(), e.decider.Brought(s.Run())
 	if more == nil {
 		return cat

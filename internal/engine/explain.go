@@ -128,7 +128,7 @@ var stateNames = [...]string{"installed", "discovered", "registered", "exposed",
 // without privileges is told when it was in a session of their own. The only
 // error is that of reading the stored call.
 func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask, name string) (Explanation, error) {
-	cat := e.known(s)
+	cat := e.Known(s)
 	x := newExplainer(strings.TrimSpace(name), s)
 	entry, several := find(cat.Entries, name)
 	if len(several) > 0 {
@@ -150,6 +150,11 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	}
 	if ok {
 		x.last(&last)
+	}
+	for _, n := range cat.Notes {
+		if n.Tool == x.Tool && n.Owner.Kind == tool.ClientOwner && x.Fix == "" {
+			x.Fix = n.Fix
+		}
 	}
 	if shown && planned(st, entry) {
 		x.Add(Remark{Topic: Admission, Detail: "plan mode is on in this session, so a call would be refused now", Fix: leavePlan})

@@ -16,7 +16,7 @@ import (
 // policies. notes say why such a call would not get as far as the rules, for
 // which it is made all the same, of what was given.
 func (e *Engine) Imagine(ctx context.Context, s tool.Scope, name string, args json.RawMessage) (c *hook.Call, notes []string) {
-	entry, _ := find(e.registry.Catalog().Entries, name)
+	entry, _ := find(e.Known(s).Entries, name)
 	if entry == nil {
 		name = strings.ToLower(strings.TrimSpace(name))
 		c = &hook.Call{ID: "test", Scope: s, Tool: name, Def: tool.Definition{Name: name}, Args: args, Touches: []tool.Touch{tool.Everything}}

@@ -33,7 +33,7 @@ func (k *Known) Stopped() string {
 // has not, ordered by name, for one request. Of calls it tells of those since;
 // why the last one ended as it did [Engine.Explain] tells.
 func (e *Engine) Overview(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask, since time.Time) ([]Known, error) {
-	cat := e.known(s)
+	cat := e.Known(s)
 	sf, _, why := e.chosen(ctx, s, t, st, ask)
 	stats, err := e.Stats(ctx, s, "", since)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // rules are read for the arguments of its last call, without doing anything,
 // and which handlers there are is said, since only they know.
 func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engine.Remark, error) {
-	if _, ok := look.Agent.Registry.Catalog().Find(name); !ok {
+	if _, ok := look.Agent.Engine.Known(look.Scope).Find(name); !ok {
 		return nil, nil // it left meanwhile
 	}
 	last, called, err := look.Agent.Engine.LastCall(ctx, look.Scope, name)

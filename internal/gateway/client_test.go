@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/gateway/api"
@@ -331,12 +333,60 @@ func TestAClientsToolsAreExplained(t *testing.T) {
 			t.Errorf("calc: %s", x.States[2].Detail)
 		}
 	}
+	if x, err := r.Explain(ctx, req, "calc"); err != nil || x.Fix != "have the client name its tool otherwise" {
+		t.Errorf("calc: %q (%v)", x.Fix, err)
+	}
 	stop()
 	if x := r.explain(admin("s", "hi"), "fine"); !strings.HasPrefix(stops(x), "installed: nothing") {
 		t.Errorf("later: %s", stops(x))
 	}
 	if _, err := api.ReadTools([]byte(`[{"type":"function","function":{"name":"two words"}}]`)); err == nil || !strings.HasPrefix(err.Error(), "tools[0].function.name: ") {
 		t.Errorf("a bad name: %v", err)
+	}
+}
+
+// What holds calls of a client's tools is told with what to do about it: rules,
+// handlers and plan mode, from their side, too.
+func TestWhatHoldsAClientsTools(t *testing.T) {
+	t.Parallel()
+	s := setup(t, "hooks:\n  - {name: doors, tools: [\"group:client\"], match: 'args.at == \"door\"', action: block}\n  - {name: ask, tools: [look], action: approve}\n",
+		fakellm.Calls(fakellm.Use("look", `{"at":"door"}`)), fakellm.Text("No.")).serve(gateway.ServeOptions{})
+	const query = "?session=api:ada:house&client_tools="
+	explain := func(name, more string) (x engine.Explanation) {
+		t.Helper()
+		s.read("GET", "/api/tools/"+name+"/explain"+query+url.QueryEscape("["+look+"]")+more, "", 200, &x)
+		return x
+	}
+	s.chat("house", chatOf(askLook))
+	x := explain("look", "")
+	text := x.Text()
+	for _, want := range []string{
+		`a call with the arguments of the last one would be blocked by the rule doors`, `a call with the arguments of the last one would wait for a person's approval by the rule ask`,
+		"(config.yaml:", "goclaw hooks test --tool look",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if !strings.Contains(x.Fix, "hooks[") {
+		t.Errorf("fix: %q", x.Fix)
+	}
+	s.read("PUT", "/api/sessions/main/api:ada:house/plan", `{"on":true}`, 200, nil)
+	if x := explain("look", ""); !strings.Contains(x.Text(), "plan mode is on in this session") {
+		t.Errorf("in plan mode:\n%s", x.Text())
+	}
+	var v api.HookReadings
+	s.read("POST", "/api/hooks/test", `{"tool":"Look","args":{"at":"door"},"client_tools":[`+look+`]}`, 200, &v)
+	if v.Decision != "blocked by doors" || len(v.Notes) != 0 || v.Tool != "look" {
+		t.Errorf("tested: %+v", v)
+	}
+	for path, body := range map[string]string{
+		"/api/tools/look/explain" + query + `{"x`: "", "/api/hooks/test": `{"tool":"look","client_tools":[{"type":"x"}]}`,
+	} {
+		var p api.Problem
+		if s.read(map[bool]string{true: "GET", false: "POST"}[body == ""], path, body, 400, &p); !strings.HasPrefix(p.Detail, "client_tools") {
+			t.Errorf("%s: %s", path, p.Detail)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 // nothing has, and places that don't exist. None of it is an error: what a name
 // stands for can come and go.
 func (g *Gateway) doubts(look Look, req run.Request) []string {
-	d := doubter{cat: look.Agent.Registry.Catalog()}
+	d := doubter{cat: look.Agent.Engine.Known(look.Scope)}
 	d.names("cap", req.Cap.Names())
 	d.names("declare", req.Declared.Names())
 	d.entries("tools_allow", req.Allow.Names())

@@ -24,7 +24,7 @@ func TestWhatMeansNothingIsTold(t *testing.T) {
 		{"a cap", func(q *run.Request) { q.Cap = tool.Only("clac", "file_*") }, []string{`cap: there is no tool "clac"; nearest: calc`, `cap: it takes names of tools alone, and "file_*" is none`}},
 		{"declared", func(q *run.Request) { q.Declared = tool.Only("file_raed") }, []string{`declare: there is no tool "file_raed"; nearest: file_read`}},
 		{"allowed", func(q *run.Request) { q.Allow = tool.Only("group:flies") }, []string{`tools_allow: there is no group "group:flies"; nearest: group:`}},
-		{"denied", func(q *run.Request) { q.Deny = []string{"zz_*"} }, []string{`tools_deny: the pattern "zz_*" matches no tool`}},
+		{"denied", func(q *run.Request) { q.Deny = []string{"zz_*"} }, []string{`tools_deny: the pattern "zz_*" matches no tool, unless an API client brings one`}},
 		{"an ability", func(q *run.Request) { q.Client = []string{"canvas"} }, []string{`client: no tool asks for the ability "canvas"`}},
 		{"a channel", func(q *run.Request) { q.Delivery = tool.Delivery{Channel: "slak"} }, []string{`channel: there is no channel "slak"; nearest: slack`}},
 		{"a group of nothing", func(q *run.Request) { q.Delivery = tool.Delivery{Group: "7"} }, []string{"group: a group is one of a channel, and none is named"}},

@@ -112,7 +112,13 @@ func DiagnoseList(cat *tool.Catalog, entries []source.Text) []Diagnosis {
 	return c.found
 }
 
+// list checks the entries of a list. Who names the group of clients' tools beside
+// a name that nothing has means one of them.
 func (c *checker) list(entries []source.Text) {
+	clients := slices.ContainsFunc(entries, func(e source.Text) bool {
+		s := tool.ParseSelector(e.Value)
+		return s.Kind == tool.ByGroup && s.Text == "client"
+	})
 	for _, entry := range entries {
 		s := tool.ParseSelector(entry.Value)
 		if slices.ContainsFunc(c.cat.Entries, func(e *tool.Entry) bool { return s.Selects(&e.Def, e.Owner) }) {
@@ -120,9 +126,11 @@ func (c *checker) list(entries []source.Text) {
 		}
 		switch s.Kind {
 		case tool.ByName:
-			c.name(entry, s.Text)
+			c.name(entry, s.Text, clients)
 		case tool.ByPattern:
-			c.add(entry, nil, "the pattern %q matches no tool", entry.Value)
+			if !clients {
+				c.add(entry, nil, "the pattern %q matches no tool, unless an API client brings one", entry.Value)
+			}
 		case tool.ByGroup:
 			c.group(entry, s.Text)
 		case tool.ByPlugin:
@@ -133,7 +141,7 @@ func (c *checker) list(entries []source.Text) {
 	}
 }
 
-func (c *checker) name(entry source.Text, name string) {
+func (c *checker) name(entry source.Text, name string, clients bool) {
 	if name == "" {
 		c.add(entry, nil, "an empty entry selects nothing")
 		return
@@ -148,7 +156,9 @@ func (c *checker) name(entry source.Text, name string) {
 		c.add(entry, nil, "this version has no tool %q yet: the family %s is still to come", name, family)
 		return
 	}
-	c.add(entry, nearest.Names(name, tool.Names(c.cat.Entries), maxNearest), "there is no tool %q", name)
+	if !clients {
+		c.add(entry, nearest.Names(name, tool.Names(c.cat.Entries), maxNearest), "there is no tool %q, unless an API client brings it", name)
+	}
 }
 
 func (c *checker) group(entry source.Text, name string) {

@@ -455,6 +455,7 @@ func TestDiagnose(t *testing.T) {
 		}},
 		Agent: surface.Block{Policy: surface.Policy{
 			Profile: text("codng", source.Pos{Key: "agents.list[a].tools.profile", File: "config.yaml", Line: 9}),
+			Deny:    list("agents.list[a].tools.deny", "group:client", "get_weather", "get_*"), // whose tools they are is said
 		}, BySender: map[string]surface.Policy{"42": {
 			AlsoAllow: list("agents.list[a].tools.by_sender.42.also_allow", "shell", "github_merge"),
 		}}, ByProvider: map[string]surface.Policy{
@@ -471,13 +472,13 @@ func TestDiagnose(t *testing.T) {
 	want := []string{
 		`agents.list[a].tools.by_provider.opnai/gpt-x.deny[0] (config.yaml:41): there is no provider "opnai", so this never holds; nearest: openai`,
 		`agents.list[a].tools.profile (config.yaml:9): there is no profile "codng", so only core and internal tools pass; nearest: coding`,
-		`tools.allow[1] (config.yaml:42): there is no tool "read_file"; nearest: file_read`,
+		`tools.allow[1] (config.yaml:42): there is no tool "read_file", unless an API client brings it; nearest: file_read`,
 		`tools.allow[4] (config.yaml:45): there is no group "group:tables"; nearest: group:fs, group:shell, group:git, group:web, group:data, group:dev, group:media, group:memory, group:sessions, group:automation, group:messaging, group:code, group:plugins, group:mcp, group:client`,
 		`tools.allow[5] (config.yaml:46): there is no group "group:webs"; nearest: group:web`,
 		`tools.allow[6] (config.yaml:47): the tool github_issue never came to be: the manifest names it, but the plugin never registered it`,
 		`tools.deny[0] (config.yaml:41): no plugin of that name has a tool; nearest: plugin:github`,
 		`tools.deny[1] (config.yaml:42): no MCP server of that name has a tool`,
-		`tools.deny[2] (config.yaml:43): the pattern "zzz_*" matches no tool`,
+		`tools.deny[2] (config.yaml:43): the pattern "zzz_*" matches no tool, unless an API client brings one`,
 		`tools.deny[3] (config.yaml:44): an empty entry selects nothing`,
 		`agents.list[a].tools.by_provider.openai.also_allow[0] (config.yaml:41): it adds to the profile only: the allow list beside it doesn't let file_read pass, add it there`,
 		`agents.list[a].tools.by_sender.42.also_allow[0] (config.yaml:41): it adds nothing: beside it stands no profile, and it names no optional tool`,

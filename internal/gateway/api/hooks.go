@@ -89,6 +89,8 @@ type HookTest struct {
 	Result  string          `json:"result,omitempty"` // of the call, for those after
 	Error   string          `json:"error,omitempty"`  // how it failed, for those after
 	Send    bool            `json:"send,omitempty"`   // webhooks that decide are asked
+	// ClientTools are what an API client would bring, as /v1/chat/completions takes them.
+	ClientTools []ChatTool `json:"client_tools,omitempty"`
 }
 
 // After reports whether the rules after calls are tried.
@@ -189,6 +191,11 @@ func testHooks(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 		return err
 	}
 	req.Session = body.Session
+	tools, p := (&ChatRequest{Tools: body.ClientTools}).tools()
+	if p != nil {
+		return badRequest("client_%s", p.Detail)
+	}
+	req.Brought = tools.brought
 	v, err := s.opts.Backend.TestHooks(r.Context(), req, body)
 	if err != nil {
 		return err

@@ -91,6 +91,7 @@ var looked = []param{
 	{"sandbox", "true: as a run that is confined to a sandbox"},
 	{"flush", "true: as before a conversation is shortened"},
 	{"depth", "how many runs stand above it"},
+	{"client_tools", "a list of tools as an API client would bring them to /v1/chat/completions, as JSON"},
 }
 
 // routes is the interface, in the order of the OpenAPI document.

@@ -46,6 +46,11 @@ func (s *Server) look(r *http.Request, c Caller) (run.Request, error) {
 	if text := q.Get("message"); text != "" {
 		req.Message = llm.UserMessage(text)
 	}
+	if text := q.Get("client_tools"); text != "" {
+		if req.Brought, err = ReadTools([]byte(text)); err != nil {
+			return req, badRequest("client_tools: %v", err)
+		}
+	}
 	return req, narrow(&req, q)
 }
 

@@ -1462,6 +1462,8 @@ export interface components {
             /** @description {} when left out */
             args?: unknown;
             channel?: string;
+            /** @description ClientTools are what an API client would bring, as /v1/chat/completions takes them. */
+            client_tools?: components["schemas"]["ChatTool"][];
             /** @description how it failed, for those after */
             error?: string;
             /** @enum {string} */
@@ -2881,6 +2883,8 @@ export interface operations {
                 flush?: string;
                 /** @description how many runs stand above it */
                 depth?: string;
+                /** @description a list of tools as an API client would bring them to /v1/chat/completions, as JSON */
+                client_tools?: string;
             };
             header?: never;
             path?: never;
@@ -4131,6 +4135,8 @@ export interface operations {
                 flush?: string;
                 /** @description how many runs stand above it */
                 depth?: string;
+                /** @description a list of tools as an API client would bring them to /v1/chat/completions, as JSON */
+                client_tools?: string;
             };
             header?: never;
             path?: never;
@@ -4196,6 +4202,8 @@ export interface operations {
                 flush?: string;
                 /** @description how many runs stand above it */
                 depth?: string;
+                /** @description a list of tools as an API client would bring them to /v1/chat/completions, as JSON */
+                client_tools?: string;
             };
             header?: never;
             path: {
@@ -4263,6 +4271,8 @@ export interface operations {
                 flush?: string;
                 /** @description how many runs stand above it */
                 depth?: string;
+                /** @description a list of tools as an API client would bring them to /v1/chat/completions, as JSON */
+                client_tools?: string;
             };
             header?: never;
             path: {
