@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 
 	"github.com/goclaw/goclaw/internal/engine/spill"
-	"github.com/goclaw/goclaw/internal/lib/visible"
-	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -21,7 +19,7 @@ type shower struct {
 // that role, and nothing that decides anything reads it.
 func (s shower) show(ctx context.Context, inv *invocation) bool {
 	if s.spiller == nil {
-		inv.out.Content = visibly(inv.out.Content)
+		inv.out.Content = spill.Visible(inv.out.Content)
 		return true
 	}
 	_, readable := tool.Find(inv.surface.Permitted, spill.ReadOutput)
@@ -61,21 +59,4 @@ func fit(ctx context.Context, s *spill.Spiller, log *slog.Logger, calls []*invoc
 	if len(round) > 0 {
 		s.Fit(ctx, calls[0].surface.Scope, round, others)
 	}
-}
-
-// visibly is content with hidden characters made visible in its text.
-func visibly(content []llm.Part) []llm.Part {
-	own := content
-	for i, p := range content {
-		if p.Kind != llm.KindText {
-			continue
-		}
-		if text := visible.Text(p.Text); text != p.Text {
-			if &own[0] == &content[0] {
-				own = append([]llm.Part(nil), content...)
-			}
-			own[i].Text = text
-		}
-	}
-	return own
 }

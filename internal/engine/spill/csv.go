@@ -12,6 +12,7 @@ type table struct {
 	comma  byte
 	header bool // the first row names the columns
 	cols   int  // of the first row
+	work   *meter
 }
 
 // records walks the rows of a table. A line break within quotes is part of its
@@ -20,14 +21,16 @@ type records struct {
 	s     string
 	comma byte
 	plain bool // a quote was opened and never closed: quotes mean nothing from there on
+	work  *meter
 }
 
-func (t table) records() records { return records{s: t.body, comma: t.comma} }
+func (t table) records() records { return records{s: t.body, comma: t.comma, work: t.work} }
 
 // next returns the next row without its line end.
 func (r *records) next() (string, bool) {
 	for r.s != "" {
 		end := r.rowEnd()
+		r.work.spend(end)
 		row := r.s[:end]
 		r.s = r.s[end:]
 		row = strings.TrimSuffix(row, "\n")
@@ -45,12 +48,13 @@ func (r *records) rowEnd() int {
 	if line == 0 {
 		line = len(r.s)
 	}
+	r.work.spend(line)
 	if r.plain || strings.IndexByte(r.s[:line], '"') < 0 {
 		return line
 	}
 	for i := 0; i < len(r.s); {
 		if r.s[i] == '"' {
-			end := quoteEnd(r.s, i, r.comma)
+			end := quoteEnd(r.work, r.s, i, r.comma, false)
 			if end < 0 {
 				r.plain = true
 				return line
@@ -73,29 +77,42 @@ func (r *records) rowEnd() int {
 
 // quoteEnd is the end of the quoted field whose opening quote is at i, or −1
 // when it never ends. A quote ends the field only before a delimiter or a line
-// end, so that a stray one inside doesn't.
-func quoteEnd(s string, i int, comma byte) int {
-	for i++; i < len(s); i++ {
+// end, so that a stray one inside doesn't, and two quotes in a row are one of
+// the text. Of quotes in a row it is so the last that may end the field, when
+// their number is odd, whatever came before them: where no field behind i ends
+// that way, none does that begins later, unless with its own first quotes. Who
+// knows that of s from i on sets alone, and then only those are looked at.
+func quoteEnd(work *meter, s string, i int, comma byte, alone bool) int {
+	from := i
+	defer func() { work.spend(i - from) }()
+	for i++; i < len(s); {
+		run := i
+		for i < len(s) && s[i] == '"' {
+			i++
+		}
+		if (i-run)%2 == 1 && (i == len(s) || s[i] == comma || s[i] == '\n' || s[i:] == "\r" || strings.HasPrefix(s[i:], "\r\n")) {
+			return i
+		}
 		j := strings.IndexByte(s[i:], '"')
-		if j < 0 {
+		switch {
+		case alone:
+			return -1
+		case j < 0:
+			i = len(s)
 			return -1
 		}
 		i += j
-		switch {
-		case i+1 == len(s), s[i+1] == comma, s[i+1] == '\n', strings.HasPrefix(s[i+1:], "\r\n"), s[i+1:] == "\r":
-			return i + 1
-		case s[i+1] == '"':
-			i++
-		}
 	}
 	return -1
 }
 
 // splitRow appends the fields of row, unquoted, to dst.
-func splitRow(dst []string, row string, comma byte) []string {
+func splitRow(work *meter, dst []string, row string, comma byte) []string {
+	work.spend(len(row))
+	alone := false // no later quote of the row ends a field
 	for {
 		if row != "" && row[0] == '"' {
-			if end := quoteEnd(row, 0, comma); end >= 0 {
+			if end := quoteEnd(work, row, 0, comma, alone); end >= 0 {
 				dst = append(dst, strings.ReplaceAll(row[1:end-1], `""`, `"`))
 				if end >= len(row) {
 					return dst
@@ -103,6 +120,7 @@ func splitRow(dst []string, row string, comma byte) []string {
 				row = row[end+1:]
 				continue
 			}
+			alone = true
 		}
 		i := strings.IndexByte(row, comma)
 		if i < 0 {
@@ -130,26 +148,39 @@ const (
 )
 
 // sniffTable finds out whether s is a table: at least three rows and two
-// columns, and the same number of columns in the first rows.
-func sniffTable(s string) (table, bool) {
+// columns, and the same number of columns in the first rows. Lines of comments
+// may come first, the last of which may name the columns.
+func sniffTable(work *meter, s string) (table, bool) {
 	s = strings.TrimLeft(strings.TrimPrefix(s, bom), "\r\n")
-	for {
-		// The likelier a delimiter is to stand in prose or numbers, the later.
-		for _, comma := range []byte{'\t', ';', '|', ','} {
-			if t, ok := sniffComma(s, comma); ok {
-				return t, true
-			}
-		}
-		// Lines of comments may come first.
-		line, rest := nextLine(s)
-		if !strings.HasPrefix(line, "#") || rest == "" {
-			return table{}, false
-		}
-		s = rest
+	if t, ok := sniffAt(work, s); ok || !strings.HasPrefix(s, "#") {
+		return t, ok
 	}
+	all, last := s, s
+	for strings.HasPrefix(s, "#") {
+		last = s
+		_, s = nextLine(s)
+	}
+	work.spend(len(all) - len(s))
+	if len(last) < len(all) {
+		if t, ok := sniffAt(work, last); ok {
+			return t, true
+		}
+	}
+	return sniffAt(work, s)
 }
 
-func sniffComma(s string, comma byte) (table, bool) {
+// sniffAt finds out whether a table begins at the beginning of s. The likelier
+// a delimiter is to stand in prose or numbers, the later it is tried.
+func sniffAt(work *meter, s string) (table, bool) {
+	for _, comma := range []byte{'\t', ';', '|', ','} {
+		if t, ok := sniffComma(work, s, comma); ok {
+			return t, true
+		}
+	}
+	return table{}, false
+}
+
+func sniffComma(work *meter, s string, comma byte) (table, bool) {
 	line, _ := nextLine(s[:min(len(s), sniffBytes)])
 	if strings.IndexByte(line, comma) < 0 && !strings.HasPrefix(line, `"`) {
 		return table{}, false
@@ -159,13 +190,13 @@ func sniffComma(s string, comma byte) (table, bool) {
 		window, cut = s[:sniffBytes], true
 	}
 	rows := make([][]string, 0, sniffRows)
-	r := records{s: window, comma: comma}
+	r := records{s: window, comma: comma, work: work}
 	for len(rows) < sniffRows {
 		row, ok := r.next()
 		if !ok || cut && r.s == "" {
 			break // the end, or a row that may be cut
 		}
-		fields := splitRow(nil, row, comma)
+		fields := splitRow(work, nil, row, comma)
 		if len(fields) < 2 || len(rows) > 0 && len(fields) != len(rows[0]) {
 			return table{}, false
 		}
@@ -174,7 +205,7 @@ func sniffComma(s string, comma byte) (table, bool) {
 	if len(rows) < 3 || !columnsFilled(rows) || drawn(rows) || prose(rows, comma) {
 		return table{}, false
 	}
-	return table{body: s, comma: comma, header: hasHeader(rows), cols: len(rows[0])}, true
+	return table{body: s, comma: comma, header: hasHeader(rows), cols: len(rows[0]), work: work}, true
 }
 
 // columnsFilled reports whether at least two columns hold something. Code whose

@@ -19,10 +19,10 @@ const (
 // bom is the byte-order mark that may begin a text.
 const bom = "\ufeff"
 
-// Detect says what s is. A byte-order mark and blanks before it don't count,
+// detect says what s is. A byte-order mark and blanks before it don't count,
 // nor do comments before markup. It reads s at most a few times, needs no
 // recursion and hardly any memory, whatever s is.
-func Detect(s string) Type {
+func detect(work *meter, s string) Type {
 	if isBinary(s) {
 		return Binary
 	}
@@ -33,22 +33,22 @@ func Detect(s string) Type {
 	}
 	switch s[0] {
 	case '{':
-		if validJSON(s) {
+		if validJSON(work, s) {
 			return JSON
 		}
-		if jsonLines(s) {
+		if jsonLines(work, s) {
 			return JSONL
 		}
 		return Text
 	case '[':
-		if validJSON(s) {
+		if validJSON(work, s) {
 			return JSON
 		}
 		return Text
 	case '<':
-		return detectMarkup(s)
+		return detectMarkup(work, s)
 	}
-	if _, ok := sniffTable(whole); ok {
+	if _, ok := sniffTable(work, whole); ok {
 		return CSV
 	}
 	return Text

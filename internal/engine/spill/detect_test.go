@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -124,8 +125,8 @@ func TestDetect(t *testing.T) {
 	for _, tt := range detections {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Detect(tt.in); got != tt.want {
-				t.Errorf("Detect(%.60q) = %s, want %s", tt.in, got, tt.want)
+			if got := typeOf(tt.in); got != tt.want {
+				t.Errorf("type of (%.60q) = %s, want %s", tt.in, got, tt.want)
 			}
 		})
 	}
@@ -167,8 +168,10 @@ func encode(v any) string {
 	return string(text)
 }
 
+func typeOf(s string) Type { return Describe(context.Background(), "", s).Type }
+
 func checkJSON(t interface{ Fatalf(string, ...any) }, s string) {
-	if got, want := validJSON(s), json.Valid([]byte(s)); got != want {
+	if got, want := validJSON(looking(context.Background(), s), s), json.Valid([]byte(s)); got != want {
 		t.Fatalf("validJSON(%q) = %v, the standard library says %v", s, got, want)
 	}
 }
@@ -190,9 +193,9 @@ func FuzzDetect(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		typ := Detect(s)
+		typ := typeOf(s)
 		if typ == JSON && !json.Valid([]byte(trimFront(s))) {
-			t.Errorf("Detect(%q) = json, which it is not", s)
+			t.Errorf("type of (%q) = json, which it is not", s)
 		}
 	})
 }
@@ -226,7 +229,7 @@ func BenchmarkDetect(b *testing.B) {
 				b.SetBytes(int64(len(text)))
 				b.ReportAllocs()
 				for b.Loop() {
-					Detect(text)
+					typeOf(text)
 				}
 			})
 		}

@@ -11,6 +11,7 @@ type filter struct {
 
 	odd      int    // how many records had no number where numbers are compared
 	oddField string // what the first of them had
+	work     *meter
 }
 
 // parseFilter compiles conditions on fields: column, operator, value, joined by
@@ -21,7 +22,7 @@ type filter struct {
 // Operators are = == != <> < <= > >= contains startswith endswith, and not
 // before the last three. Two numbers, as number reads them, are compared as
 // numbers, anything else as text. A nil filter lets everything through.
-func parseFilter(text string, names []string, number func(string) (float64, bool)) (*filter, error) {
+func parseFilter(work *meter, text string, names []string, number func(string) (float64, bool)) (*filter, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -32,10 +33,10 @@ func parseFilter(text string, names []string, number func(string) (float64, bool
 	if err != nil {
 		return nil, err
 	}
-	f := &filter{}
+	f := &filter{work: work}
 	all := []condition{}
 	for {
-		c, rest, err := parseCondition(words, names, number)
+		c, rest, err := parseCondition(work, words, names, number)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +64,11 @@ func (f *filter) holds(fields []string) bool {
 	for _, all := range f.any {
 		holds := true
 		for _, c := range all {
-			ok, strange := c.holds(fields)
+			field := c.field(fields)
+			f.work.spend(1 + len(field))
+			ok, strange := c.holds(field)
 			if strange && !odd {
-				odd, oddField = true, c.field(fields)
+				odd, oddField = true, field
 			}
 			if !ok {
 				holds = false
@@ -140,7 +143,7 @@ type condition struct {
 	read   func(string) (float64, bool)
 }
 
-func parseCondition(words []word, names []string, number func(string) (float64, bool)) (condition, []word, error) {
+func parseCondition(work *meter, words []word, names []string, number func(string) (float64, bool)) (condition, []word, error) {
 	c := condition{read: number}
 	if len(words) == 0 {
 		return c, nil, filterError("a condition is missing at its end")
@@ -160,7 +163,7 @@ func parseCondition(words []word, names []string, number func(string) (float64, 
 	if at > 1 && strings.EqualFold(name[at-1], "not") {
 		c.not, name = true, name[:at-1]
 	}
-	if c.column = columnIndex(strings.Join(name, " "), names); c.column < 0 {
+	if c.column = columnIndex(work, strings.Join(name, " "), names); c.column < 0 {
 		return c, nil, fmt.Errorf("there is no column %q; the columns are: %s", strings.Join(name, " "), columnList(names, 1000))
 	}
 	c.op = strings.ToLower(words[at].text)
@@ -198,8 +201,8 @@ func (c condition) field(fields []string) string {
 
 // holds reports whether the condition holds; strange says that it asks for a
 // number that is less or more, and the field is none.
-func (c condition) holds(fields []string) (holds, strange bool) {
-	holds, strange = c.compare(c.field(fields))
+func (c condition) holds(field string) (holds, strange bool) {
+	holds, strange = c.compare(field)
 	return holds != c.not, strange
 }
 

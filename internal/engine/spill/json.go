@@ -9,7 +9,8 @@ const maxDepth = 10_000
 // validJSON reports whether s is one JSON value, perhaps between blanks. It
 // works on the string itself, without recursion and without allocating, so
 // that neither size nor depth can harm.
-func validJSON(s string) bool {
+func validJSON(work *meter, s string) bool {
+	work.spend(len(s))
 	end := jsonEnd(s, jsonBlank(s, 0))
 	return end >= 0 && jsonBlank(s, end) == len(s)
 }
@@ -208,12 +209,13 @@ type members struct {
 	s      string
 	i      int // the next item or key, or the closing bracket
 	object bool
+	work   *meter
 }
 
 // membersOf begins to walk v, a valid array or object, perhaps between blanks.
-func membersOf(v string) members {
+func membersOf(work *meter, v string) members {
 	i := jsonBlank(v, 0)
-	return members{s: v, i: jsonBlank(v, i+1), object: v[i] == '{'}
+	return members{s: v, i: jsonBlank(v, i+1), object: v[i] == '{', work: work}
 }
 
 // next returns the next item; key is empty in an array and the quoted text in
@@ -236,6 +238,7 @@ func (m *members) next() (key, value string, ok bool) {
 		return "", "", false
 	}
 	value = m.s[i:end]
+	m.work.spend(end - m.i)
 	m.i = jsonBlank(m.s, end)
 	if m.i < len(m.s) && m.s[m.i] == ',' {
 		m.i = jsonBlank(m.s, m.i+1)
@@ -268,11 +271,12 @@ func jsonKind(v string) string {
 
 // jsonLines reports whether every line of s that is not blank is a JSON object,
 // and whether there are at least two.
-func jsonLines(s string) bool {
+func jsonLines(work *meter, s string) bool {
 	n := 0
 	for s != "" {
 		var line string
 		line, s = nextLine(s)
+		work.spend(len(line))
 		i := jsonBlank(line, 0)
 		if i == len(line) {
 			continue

@@ -26,25 +26,36 @@ const (
 
 // nextTag finds the first markup of s at or after i. What begins with '<' and
 // is no markup is passed over. It needs no memory and looks at each byte once.
-func nextTag(s string, i int) (tag, bool) {
+func nextTag(work *meter, s string, i int) (tag, bool) {
+	from := i
 	for {
 		j := strings.IndexByte(s[i:], '<')
 		if j < 0 {
+			work.spend(len(s) - from)
 			return tag{}, false
 		}
 		i += j
-		t, known := tagAt(s, i)
+		t, known := tagAt(work, s, i)
 		if !known {
 			i++
 			continue
 		}
+		work.spend(i - from)
 		return t, t.to > 0
 	}
 }
 
 // tagAt reads the markup at byte i, which is '<'. When it never ends, to is 0.
-func tagAt(s string, i int) (t tag, known bool) {
+func tagAt(work *meter, s string, i int) (t tag, known bool) {
 	rest := s[i:]
+	defer func() {
+		switch {
+		case t.to > 0:
+			work.spend(t.to - i)
+		case known:
+			work.spend(len(rest))
+		}
+	}()
 	closed := func(kind tagKind, skip int, end string) (tag, bool) {
 		j := strings.Index(rest[skip:], end)
 		if j < 0 {
@@ -141,14 +152,14 @@ func isLetter(c byte) bool {
 }
 
 // detectMarkup tells HTML, XML and text apart; s begins with '<'.
-func detectMarkup(s string) Type {
+func detectMarkup(work *meter, s string) Type {
 	declared := false // <?xml …?>
 	for i := 0; ; {
 		i = jsonBlank(s, i)
 		if i >= len(s) || s[i] != '<' {
 			break
 		}
-		t, known := tagAt(s, i)
+		t, known := tagAt(work, s, i)
 		if !known || t.to == 0 {
 			break
 		}
@@ -176,8 +187,8 @@ func detectMarkup(s string) Type {
 				return HTML
 			}
 		}
-		closes := rootCloses(s, t)
-		if !declared && isHTMLName(t.name) && !(closes && foreign(s, i)) {
+		closes := rootCloses(work, s, t)
+		if !declared && isHTMLName(t.name) && !(closes && foreign(work, s, i)) {
 			return HTML
 		}
 		if closes {
@@ -193,10 +204,10 @@ func detectMarkup(s string) Type {
 
 // rootCloses reports whether the element that begins with root is closed, and
 // only blanks and comments follow.
-func rootCloses(s string, root tag) bool {
+func rootCloses(work *meter, s string, root tag) bool {
 	depth, i := 0, root.from
 	for {
-		t, ok := nextTag(s, i)
+		t, ok := nextTag(work, s, i)
 		if !ok {
 			return false
 		}
@@ -223,7 +234,7 @@ func rootCloses(s string, root tag) bool {
 		if s[i] != '<' {
 			return false
 		}
-		t, known := tagAt(s, i)
+		t, known := tagAt(work, s, i)
 		if !known || t.kind != tagOther || t.to == 0 {
 			return false
 		}
@@ -233,10 +244,10 @@ func rootCloses(s string, root tag) bool {
 
 // foreign reports whether most of the first elements are none of HTML's, so
 // that a root like <table> or <data> is one of XML by the same name.
-func foreign(s string, i int) bool {
+func foreign(work *meter, s string, i int) bool {
 	others, all := 0, 0
 	for all < 100 {
-		t, ok := nextTag(s, i)
+		t, ok := nextTag(work, s, i)
 		if !ok {
 			break
 		}

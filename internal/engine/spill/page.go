@@ -14,9 +14,10 @@ type page struct {
 	b     strings.Builder
 	room  int // code points that still fit
 	shown int // code points of the source that are in it
+	work  *meter
 }
 
-func newPage(room int) *page { return &page{room: room} }
+func newPage(work *meter, room int) *page { return &page{room: room, work: work} }
 
 // say adds words of ours, or nothing when they don't fit.
 func (p *page) say(format string, args ...any) bool {
@@ -39,6 +40,7 @@ func (p *page) show(s string) bool {
 	if len(s) > p.room*utf8.UTFMax {
 		return false
 	}
+	p.work.spend(len(s))
 	form := visible.Text(s)
 	n := utf8.RuneCountInString(form)
 	if n > p.room {

@@ -151,7 +151,7 @@ func (r *reader) jqLines(ctx context.Context, query string, out *results) error 
 		return err
 	}
 	objects := func(yield func(any, error) bool) {
-		for line := range lineObjects(trimFront(r.doc.Text)) {
+		for line := range lineObjects(r.work, trimFront(r.doc.Text)) {
 			v, err := jq.Decode(line)
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -202,14 +202,14 @@ func (r *reader) pathExample() string {
 	switch r.doc.Type {
 	case JSON:
 		if s := trimFront(r.doc.Text); s[0] == '{' {
-			example = "query: " + keyQuery(s)
+			example = "query: " + keyQuery(r.work, s)
 		}
 	case JSONL:
 		example = `query: "keys"`
 	case HTML:
 		example = `query: "h2"`
 	case XML:
-		example = `query: "` + childQuery(trimFront(r.doc.Text)) + `"`
+		example = `query: "` + childQuery(r.work, trimFront(r.doc.Text)) + `"`
 	}
 	return r.example(`mode: "path", ` + example)
 }

@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -18,11 +19,18 @@ type Doc struct {
 
 	// Sealed says that whoever reads the preview can't read on by the ref.
 	Sealed bool
+
+	plain string // why the text was not looked through and is shown as it comes
 }
 
-// Describe finds out what text is.
-func Describe(name, text string) Doc {
-	return Doc{Name: name, Text: text, Type: Detect(text), Lines: lineCount(text), Chars: runes(text)}
+// Describe finds out what text is. When ctx ends before that, it is plain text.
+func Describe(ctx context.Context, name, text string) Doc {
+	d := Doc{Name: name, Text: text, Lines: lineCount(text), Chars: runes(text)}
+	work := looking(ctx, text)
+	if err := work.run(func() { d.Type = detect(work, text) }); err != nil {
+		d.Type, d.plain = Text, short(err)
+	}
+	return d
 }
 
 // previewItems is how many keys, items, rows or children a preview shows.
@@ -31,8 +39,29 @@ const previewItems = 5
 // Preview is what the model sees in place of the result: what it is, how much
 // of it is shown, the beginning in a form that fits its type, and how to see
 // the rest. It has at most limit code points (at least 300 are needed), is
-// valid UTF-8, and its numbers are those of the characters really shown.
-func (d Doc) Preview(limit int) string {
+// valid UTF-8, and its numbers are those of the characters really shown. When
+// ctx ends meanwhile it is the plain beginning, which takes no time.
+func (d Doc) Preview(ctx context.Context, limit int) string {
+	if d.plain == "" {
+		text, work := "", looking(ctx, d.Text)
+		err := work.run(func() { text = d.framed(newPage(work, limit), d.example(work), d.body) })
+		if err == nil {
+			return text
+		}
+		d.plain = short(err)
+	}
+	p := newPage(looking(context.WithoutCancel(ctx), d.Text), limit)
+	return d.framed(p, searchExample, func(p *page) bool {
+		p.say("Only its beginning, as it comes: %s.\n", d.plain)
+		p.part(d.Text, p.room)
+		return false
+	})
+}
+
+// framed writes a preview into the page: the head, what body writes, and how to
+// see the rest.
+func (d Doc) framed(p *page, example string, body func(*page) bool) string {
+	limit := p.room
 	var head strings.Builder
 	fmt.Fprintf(&head, "[LARGE OUTPUT: %s | type:%s | lines:%d | chars:%d", visible.Text(prefix(d.Name, 64)), d.Type, d.Lines, d.Chars)
 	if d.Ref != "" {
@@ -49,18 +78,18 @@ func (d Doc) Preview(limit int) string {
 	truncated := func(shown int) string {
 		return fmt.Sprintf("🛑 TRUNCATED: %d of %d characters are shown below; %d are NOT.\n", shown, d.Chars, d.Chars-shown)
 	}
-	closing := d.closing()
-	p := newPage(limit - runes(head.String()) - runes(truncated(d.Chars)) - len("\nPreview:\n") - len(fmt.Sprint(d.Chars)) - runes(closing))
-	switch whole := d.body(p); {
+	closing := d.closing(example)
+	p.room = limit - runes(head.String()) - runes(truncated(d.Chars)) - len("\nPreview:\n") - len(fmt.Sprint(d.Chars)) - runes(closing)
+	switch whole := body(p); {
 	case whole && p.room >= 0:
 		head.WriteString("✅ COMPLETE: the complete result is shown below, in a shorter form.\nResult:\n")
 	default:
 		head.WriteString(truncated(p.shown))
 		head.WriteString("Preview:\n")
 	}
-	body := p.String()
-	head.WriteString(body)
-	if !strings.HasSuffix(body, "\n") {
+	shown := p.String()
+	head.WriteString(shown)
+	if !strings.HasSuffix(shown, "\n") {
 		head.WriteByte('\n')
 	}
 	head.WriteString(closing)
@@ -82,7 +111,7 @@ func (d Doc) body(p *page) bool {
 	case XML:
 		p.xml(trimFront(d.Text))
 	case CSV:
-		if t, ok := sniffTable(d.Text); ok {
+		if t, ok := sniffTable(p.work, d.Text); ok {
 			p.table(t)
 		} else {
 			p.text(d)
@@ -95,32 +124,38 @@ func (d Doc) body(p *page) bool {
 	return false
 }
 
-// closing tells how to see the rest, by an example that fits the type.
-func (d Doc) closing() string {
+// closing tells how to see the rest, by an example.
+func (d Doc) closing(example string) string {
 	if d.Ref == "" {
 		return "The rest could not be kept. To see it, make the call again so that it returns less at a time."
 	}
 	if d.Sealed {
 		return "The rest can't be read here: read_output is not permitted. To see more, make the call again so that it returns less at a time."
 	}
-	example := `mode: "search", query: "..."`
-	switch d.Type {
-	case JSON:
-		example = `mode: "path", query: ".[5:10]"`
-		if s := trimFront(d.Text); s[0] == '{' {
-			example = fmt.Sprintf(`mode: "path", query: %s`, keyQuery(s))
-		}
-	case HTML:
-		example = `mode: "path", query: "h2"`
-	case XML:
-		example = fmt.Sprintf(`mode: "path", query: "%s"`, childQuery(trimFront(d.Text)))
-	case CSV:
-		example = fmt.Sprintf(`mode: "rows", from: %d, to: %d`, previewItems+1, previewItems+20)
-	case Binary:
-		example = `mode: "head", from: 257`
-	}
 	return fmt.Sprintf("To explore the full data, call the SEPARATE 'read_output' tool:\nread_output(ref: %q, %s)\nModes: %s.",
 		d.Ref, example, strings.Join(fitting(d.Type), ", "))
+}
+
+const searchExample = `mode: "search", query: "..."`
+
+// example is how to read on in what is of this type.
+func (d Doc) example(work *meter) string {
+	switch d.Type {
+	case JSON:
+		if s := trimFront(d.Text); s[0] == '{' {
+			return fmt.Sprintf(`mode: "path", query: %s`, keyQuery(work, s))
+		}
+		return `mode: "path", query: ".[5:10]"`
+	case HTML:
+		return `mode: "path", query: "h2"`
+	case XML:
+		return fmt.Sprintf(`mode: "path", query: "%s"`, childQuery(work, trimFront(d.Text)))
+	case CSV:
+		return fmt.Sprintf(`mode: "rows", from: %d, to: %d`, previewItems+1, previewItems+20)
+	case Binary:
+		return `mode: "head", from: 257`
+	}
+	return searchExample
 }
 
 // binary says what the bytes are and dumps the first of them.
@@ -196,7 +231,7 @@ func (p *page) text(d Doc) {
 	const marker = "\n... 1234567890 characters in 1234567890 lines are left out here ...\n"
 	room := p.room - len(marker)
 	tail := room / 4
-	head := newPage(room - tail)
+	head := newPage(p.work, room-tail)
 	longest := max(room/8, 160) // of a line among others
 	if d.Lines < 8 {
 		longest = head.room / max(d.Lines, 1)
@@ -205,7 +240,7 @@ func (p *page) text(d Doc) {
 	if from == 0 { // not even one line in a shorter form
 		from = head.part(s, head.room)
 	}
-	end := newPage(tail)
+	end := newPage(p.work, tail)
 	to := end.lastLines(s[from:], longest) + from
 	p.add(head)
 	if left := s[from:to]; left != "" {
@@ -227,6 +262,7 @@ func (p *page) lines(s string, longest int) int {
 	at := 0
 	for at < len(s) {
 		line, _ := nextLine(s[at:])
+		p.work.spend(len(line))
 		if !p.line(line, longest) {
 			break
 		}
@@ -240,7 +276,7 @@ func (p *page) line(line string, longest int) bool {
 	if visible.Fit(line, longest+1) == len(line) {
 		return p.show(line)
 	}
-	q := newPage(min(p.room, longest+40))
+	q := newPage(p.work, min(p.room, longest+40))
 	n := q.part(line, longest)
 	text, end := line[n:], ""
 	if strings.HasSuffix(text, "\n") {
@@ -259,6 +295,7 @@ func (p *page) lastLines(s string, longest int) int {
 	from := len(s)
 	for room := p.room; from > 0; {
 		prev := strings.LastIndexByte(s[:from-1], '\n') + 1
+		p.work.spend(from - prev)
 		need := visible.Fit(s[prev:from], longest+1)
 		cost := longest + 40
 		if need == from-prev {

@@ -14,7 +14,7 @@ const summaryRoom = 400
 // json shows the first keys or items of v, an object or array, and sums up the
 // rest. It reports whether all of v is there.
 func (p *page) json(v string) bool {
-	m := membersOf(v)
+	m := membersOf(p.work, v)
 	first := make([][2]string, 0, previewItems)
 	for len(first) < previewItems {
 		key, value, ok := m.next()
@@ -44,7 +44,7 @@ func (p *page) items(first [][2]string, more bool) bool {
 		room -= summaryRoom
 	}
 	for i, item := range first {
-		share := newPage(max(room/(len(first)-i), 24))
+		share := newPage(p.work, max(room/(len(first)-i), 24))
 		key, value := item[0], item[1]
 		fits := true
 		if key == "" {
@@ -85,7 +85,7 @@ func (p *page) moreKeys(m members) {
 	}
 	p.say("... %d more keys (%s)", kinds.total, kinds.list("s"))
 	for i, name := range names {
-		q := newPage(p.room - 2)
+		q := newPage(p.work, p.room-2)
 		if i == 0 {
 			q.say(": ")
 		} else {
@@ -114,7 +114,7 @@ func (p *page) moreItems(m members, v string) {
 		kinds.add(jsonKind(value))
 	}
 	p.say("... %d more items (%s)", kinds.total, kinds.list("s"))
-	p.say("%s", keyUnion(arrayObjects(v)))
+	p.say("%s", keyUnion(p.work, arrayObjects(p.work, v)))
 	p.say("\n")
 }
 
@@ -125,6 +125,7 @@ func (p *page) jsonl(s string) {
 	for lines != "" {
 		var line string
 		line, lines = nextLine(lines)
+		p.work.spend(len(line))
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
@@ -137,10 +138,10 @@ func (p *page) jsonl(s string) {
 	p.items(first, true)
 	if more > 0 {
 		p.say("... %d more objects", more)
-		p.say("%s", keyUnion(lineObjects(s)))
+		p.say("%s", keyUnion(p.work, lineObjects(p.work, s)))
 		p.say("\n")
 	} else {
-		p.say("%s\n", strings.TrimPrefix(keyUnion(lineObjects(s)), "; "))
+		p.say("%s\n", strings.TrimPrefix(keyUnion(p.work, lineObjects(p.work, s)), "; "))
 	}
 }
 
@@ -181,9 +182,9 @@ func (t *tally) list(plural string) string {
 }
 
 // arrayObjects yields the objects among the items of v.
-func arrayObjects(v string) func(yield func(string) bool) {
+func arrayObjects(work *meter, v string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		for m := membersOf(v); ; {
+		for m := membersOf(work, v); ; {
 			_, value, ok := m.next()
 			if !ok {
 				return
@@ -196,11 +197,12 @@ func arrayObjects(v string) func(yield func(string) bool) {
 }
 
 // lineObjects yields the objects of JSON lines.
-func lineObjects(s string) func(yield func(string) bool) {
+func lineObjects(work *meter, s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s != "" {
 			var line string
 			line, s = nextLine(s)
+			work.spend(len(line))
 			if line = strings.TrimSpace(line); line != "" && !yield(line) {
 				return
 			}
@@ -216,14 +218,14 @@ const (
 
 // keyUnion lists the keys that objects have, in the order in which they are
 // first seen, as "; keys: a, b".
-func keyUnion(objects func(func(string) bool)) string {
+func keyUnion(work *meter, objects func(func(string) bool)) string {
 	var names []string
 	seen, size, more := 0, 0, false
 	for o := range objects {
 		if seen++; seen > unionObjects {
 			break
 		}
-		for m := membersOf(o); ; {
+		for m := membersOf(work, o); ; {
 			key, _, ok := m.next()
 			if !ok {
 				break
@@ -266,11 +268,11 @@ type abridged struct {
 // value shows v without blanks, shortened until it fits into the page, and
 // reports whether all of it is shown.
 func (p *page) value(v string) bool {
-	if text, ok := compact(v, p.room); ok && p.show(text) {
+	if text, ok := compact(p.work, v, p.room); ok && p.show(text) {
 		return true
 	}
 	for _, by := range shorter {
-		q := newPage(p.room)
+		q := newPage(p.work, p.room)
 		if q.shorten(v, by) {
 			p.add(q)
 			return false
@@ -282,17 +284,20 @@ func (p *page) value(v string) bool {
 
 // compact is v without the blanks between tokens, if it has at most limit code
 // points then.
-func compact(v string, limit int) (string, bool) {
+func compact(work *meter, v string, limit int) (string, bool) {
 	var b strings.Builder
 	n := 0
 	for i := 0; i < len(v); {
 		end := i + 1
 		switch v[i] {
 		case ' ', '\t', '\r', '\n':
+			work.spend(1)
 			i++
 			continue
 		case '"':
-			if end = jsonString(v, i); end < 0 || (end-i)/utf8.UTFMax > limit-n {
+			end = jsonString(v, i)
+			work.spend(max(end, i) - i)
+			if end < 0 || (end-i)/utf8.UTFMax > limit-n {
 				return "", false
 			}
 		}
@@ -320,6 +325,7 @@ func (p *page) shorten(v string, by abridged) bool {
 }
 
 func (p *page) shortenString(v string, longest int) bool {
+	p.work.spend(len(v))
 	if len(v)-2 <= longest || runes(v)-2 <= longest {
 		return p.show(v)
 	}
@@ -336,7 +342,7 @@ func (p *page) shortenContainer(v string, by abridged) bool {
 	if !p.show(opening) {
 		return false
 	}
-	m := membersOf(v)
+	m := membersOf(p.work, v)
 	for i := range by.items {
 		key, value, ok := m.next()
 		if !ok {
@@ -398,9 +404,9 @@ func isSurrogate(digits string) bool {
 
 // keyQuery is a jq query, quoted, for a key of the object v: the first one
 // that a preview does not show, or the first.
-func keyQuery(v string) string {
+func keyQuery(work *meter, v string) string {
 	name := ""
-	m := membersOf(v)
+	m := membersOf(work, v)
 	for range previewItems + 1 {
 		key, _, ok := m.next()
 		if !ok {

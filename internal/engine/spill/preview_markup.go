@@ -25,7 +25,7 @@ type outline struct {
 // html shows the title, the headings and the first text of a page.
 func (p *page) html(s string) {
 	o := outline{room: p.room * utf8.UTFMax, blocks: 60}
-	o.read(s[:min(len(s), outlineBytes)])
+	o.read(p.work, s[:min(len(s), outlineBytes)])
 	if o.title != "" {
 		p.say("Title: ")
 		p.brief(o.title, p.room/4)
@@ -50,8 +50,8 @@ func (p *page) html(s string) {
 }
 
 // read collects the outline of s. Scripts and styles are no text.
-func (o *outline) read(s string) {
-	z := html.NewTokenizer(strings.NewReader(s))
+func (o *outline) read(work *meter, s string) {
+	z := html.NewTokenizer(metered{strings.NewReader(s), work})
 	var current strings.Builder // the title or heading that is open
 	var open, skip atom.Atom
 	level := 0
@@ -153,7 +153,7 @@ func squeeze(s string) string {
 // xml shows the root with its attributes, its first children, and sums up the
 // other ones.
 func (p *page) xml(s string) {
-	root, ok := rootTag(s)
+	root, ok := rootTag(p.work, s)
 	if !ok {
 		p.brief(s, p.room-1)
 		return
@@ -162,7 +162,7 @@ func (p *page) xml(s string) {
 	p.say("\n")
 	first := make([]string, 0, previewItems)
 	var others tally
-	for t := range children(s, root) {
+	for t := range children(p.work, s, root) {
 		if len(first) < previewItems {
 			first = append(first, s[t.from:t.to])
 		} else {
@@ -187,9 +187,9 @@ func (p *page) xml(s string) {
 }
 
 // rootTag is the first element of s.
-func rootTag(s string) (tag, bool) {
+func rootTag(work *meter, s string) (tag, bool) {
 	for i := 0; ; {
-		t, ok := nextTag(s, i)
+		t, ok := nextTag(work, s, i)
 		if !ok {
 			return tag{}, false
 		}
@@ -202,7 +202,7 @@ func rootTag(s string) (tag, bool) {
 
 // children yields the elements right below root, from their first byte to their
 // last.
-func children(s string, root tag) func(yield func(tag) bool) {
+func children(work *meter, s string, root tag) func(yield func(tag) bool) {
 	return func(yield func(tag) bool) {
 		if root.kind == tagEmpty {
 			return
@@ -210,7 +210,7 @@ func children(s string, root tag) func(yield func(tag) bool) {
 		depth := 0
 		var child tag
 		for i := root.to; ; {
-			t, ok := nextTag(s, i)
+			t, ok := nextTag(work, s, i)
 			if !ok {
 				return
 			}
@@ -241,12 +241,12 @@ func children(s string, root tag) func(yield func(tag) bool) {
 }
 
 // childQuery is an XPath for the elements that follow the first ones.
-func childQuery(s string) string {
-	root, ok := rootTag(s)
+func childQuery(work *meter, s string) string {
+	root, ok := rootTag(work, s)
 	if !ok {
 		return "/*"
 	}
-	for t := range children(s, root) {
+	for t := range children(work, s, root) {
 		if isIdentifier(strings.Map(asLetter, t.name)) {
 			return "//" + t.name + "[6]"
 		}

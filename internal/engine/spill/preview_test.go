@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -22,10 +23,13 @@ var update = flag.Bool("update", false, "write the golden files anew")
 const testRef = "a3f8c2d10123abcd"
 
 func describe(name, text string) Doc {
-	d := Describe(name, text)
+	d := Describe(context.Background(), name, text)
 	d.Ref = testRef
 	return d
 }
+
+// preview is what [Doc.Preview] gives who waits for it.
+func preview(d Doc, limit int) string { return d.Preview(context.Background(), limit) }
 
 func jsonItems(n int) string {
 	var b strings.Builder
@@ -87,11 +91,11 @@ func TestPreviewGolden(t *testing.T) {
 	for name, text := range previews() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := describe("gitlab", text).Preview(4000)
+			got := preview(describe("gitlab", text), 4000)
 			checkPreview(t, text, got, 4000)
 			golden(t, filepath.Join("testdata", "preview", name+".golden"), got)
 			for _, limit := range []int{minPreview, 700, 1500} {
-				checkPreview(t, text, describe("gitlab", text).Preview(limit), limit)
+				checkPreview(t, text, preview(describe("gitlab", text), limit), limit)
 			}
 		})
 	}
@@ -220,7 +224,7 @@ func TestPreviewHolds(t *testing.T) {
 		if rapid.Bool().Draw(t, "lost") {
 			d.Ref = ""
 		}
-		checkPreview(t, text, d.Preview(limit), limit)
+		checkPreview(t, text, preview(d, limit), limit)
 	})
 }
 
@@ -239,7 +243,7 @@ func TestTextPreviewIsTrue(t *testing.T) {
 			b.WriteString(l + "\n")
 		}
 		text := b.String() + strings.Repeat("the middle of it\n", 300) + b.String()
-		got := describe("shell", text).Preview(3000)
+		got := preview(describe("shell", text), 3000)
 		_, body, _ := strings.Cut(got, "Preview:\n")
 		body = body[:strings.Index(body, "To explore the full data")]
 		cut := leftOut.FindStringSubmatchIndex(body)
@@ -293,7 +297,7 @@ func TestPreviewOfMany(t *testing.T) { // what a preview must say, by type
 		{"binary", "12800 bytes"},
 	}
 	for _, tt := range tests {
-		if got := describe("t", all[tt.name]).Preview(4000); !strings.Contains(got, tt.want) {
+		if got := preview(describe("t", all[tt.name]), 4000); !strings.Contains(got, tt.want) {
 			t.Errorf("the preview of %s doesn't say %q:\n%s", tt.name, tt.want, got)
 		}
 	}
@@ -305,7 +309,7 @@ func FuzzPreview(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, limit int) {
 		limit = minPreview + max(limit, -limit, 0)%4000
-		checkPreview(t, text, describe("shell", text).Preview(limit), limit)
+		checkPreview(t, text, preview(describe("shell", text), limit), limit)
 	})
 }
 
@@ -317,7 +321,7 @@ func BenchmarkPreview(b *testing.B) {
 				b.SetBytes(int64(len(text)))
 				b.ReportAllocs()
 				for b.Loop() {
-					d.Preview(4000)
+					preview(d, 4000)
 				}
 			})
 		}

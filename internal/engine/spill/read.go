@@ -43,7 +43,8 @@ func fitting(t Type) []string {
 type reader struct {
 	doc  Doc
 	args ReadArgs
-	room int // code points that the whole answer may have
+	room int    // code points that the whole answer may have
+	work *meter // of the call; set by read
 }
 
 // answer is what a reader found: pieces of the source with words of ours
@@ -87,26 +88,34 @@ func (r *reader) read(ctx context.Context) (string, error) {
 	}
 	var a answer
 	var err error
-	switch r.args.Mode {
-	case "head":
-		a, err = r.head()
-	case "tail":
-		a, err = r.tail()
-	case "lines":
-		a, err = r.lines()
-	case "search":
-		a, err = r.search(ctx)
-	case "path":
-		a, err = r.path(ctx)
-	case "rows":
-		a, err = r.rows(ctx)
-	case "stats":
-		a, err = r.stats(ctx)
-	}
-	if err != nil {
+	r.work = looking(ctx, r.doc.Text)
+	stopped := r.work.run(func() { a, err = r.answer(ctx) })
+	switch {
+	case stopped != nil:
+		return "", fmt.Errorf("%w; ask for less at a time", stopped)
+	case err != nil:
 		return "", err
 	}
 	return r.text(a), nil
+}
+
+// answer reads as the mode says.
+func (r *reader) answer(ctx context.Context) (answer, error) {
+	switch r.args.Mode {
+	case "tail":
+		return r.tail()
+	case "lines":
+		return r.lines()
+	case "search":
+		return r.search(ctx)
+	case "path":
+		return r.path(ctx)
+	case "rows":
+		return r.rows(ctx)
+	case "stats":
+		return r.stats(ctx)
+	}
+	return r.head()
 }
 
 // unfit says why the mode can't read this type, and what can.

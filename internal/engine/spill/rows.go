@@ -11,16 +11,16 @@ import (
 // rows shows records of a table: those from and to by number, of them those
 // that the filter lets through, of them the columns wanted.
 func (r *reader) rows(ctx context.Context) (answer, error) {
-	t, ok := sniffTable(r.doc.Text)
+	t, ok := sniffTable(r.work, r.doc.Text)
 	if !ok {
 		return answer{}, r.unfit()
 	}
 	names := t.names()
-	columns, err := pickColumns(r.args.Columns, names)
+	columns, err := pickColumns(r.work, r.args.Columns, names)
 	if err != nil {
 		return answer{}, err
 	}
-	keep, err := parseFilter(r.args.Filter, names, t.number)
+	keep, err := parseFilter(r.work, r.args.Filter, names, t.number)
 	if err != nil {
 		return answer{}, err
 	}
@@ -50,7 +50,7 @@ func (r *reader) rows(ctx context.Context) (answer, error) {
 		if number < from {
 			continue
 		}
-		fields = splitRow(fields[:0], row, t.comma)
+		fields = splitRow(r.work, fields[:0], row, t.comma)
 		if keep != nil && !keep.holds(fields) {
 			continue
 		}
@@ -113,7 +113,7 @@ func (t table) names() []string {
 	if t.header {
 		r := t.records()
 		if row, ok := r.next(); ok {
-			return splitRow(nil, row, t.comma)
+			return splitRow(t.work, nil, row, t.comma)
 		}
 	}
 	names := make([]string, t.cols)
@@ -138,14 +138,14 @@ func (t table) count() int {
 }
 
 // pickColumns finds the columns wanted; nil means all of them.
-func pickColumns(wanted []any, names []string) ([]int, error) {
+func pickColumns(work *meter, wanted []any, names []string) ([]int, error) {
 	var columns []int
 	for _, w := range wanted {
 		i := -1
 		switch w := w.(type) {
 		case string:
 			for _, name := range strings.Split(w, ",") { // some write them in one string
-				if i = columnIndex(name, names); i < 0 {
+				if i = columnIndex(work, name, names); i < 0 {
 					break
 				}
 				columns = append(columns, i)
@@ -153,14 +153,14 @@ func pickColumns(wanted []any, names []string) ([]int, error) {
 			if i >= 0 {
 				continue
 			}
-			if i = columnIndex(w, names); i >= 0 { // or a name has a comma
+			if i = columnIndex(work, w, names); i >= 0 { // or a name has a comma
 				columns = append(columns, i)
 				continue
 			}
 		case json.Number:
-			i = columnIndex(w.String(), names)
+			i = columnIndex(work, w.String(), names)
 		case float64:
-			i = columnIndex(strconv.Itoa(int(w)), names)
+			i = columnIndex(work, strconv.Itoa(int(w)), names)
 		default:
 			return nil, fmt.Errorf("columns are names or numbers from 1; they are: %s", columnList(names, 1000))
 		}
@@ -174,7 +174,8 @@ func pickColumns(wanted []any, names []string) ([]int, error) {
 
 // columnIndex finds a column by its name, by its name in another case, or by
 // its number from 1. It is −1 when there is none.
-func columnIndex(name string, names []string) int {
+func columnIndex(work *meter, name string, names []string) int {
+	work.spend(2 * len(names))
 	name = strings.TrimSpace(name)
 	for i, n := range names {
 		if strings.TrimSpace(n) == name {

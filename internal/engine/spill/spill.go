@@ -12,10 +12,12 @@
 // Tools return text as it is. Visible forms are applied here, once; what
 // read_output returns passes through here like any other result.
 //
-// Detection ([Detect]) and previews ([Doc.Preview]) are pure functions over
-// text from anywhere: no recursion over it, bounded work, no allocation in
-// proportion to it. Start reading at [Spiller.Show], then preview.go; reading
-// back begins in tools.go.
+// Finding out what a text is ([Describe]) and previews ([Doc.Preview]) are
+// functions over text from anywhere: no recursion over it, no allocation in
+// proportion to it, and all of them count the bytes that they look at with a
+// meter, which ends them after so many for each byte of the text and when the
+// context ends; then the plain beginning is shown. Start reading at
+// [Spiller.Show], then preview.go; reading back begins in tools.go.
 package spill
 
 import (
@@ -113,12 +115,12 @@ func (s *Spiller) Show(ctx context.Context, scope tool.Scope, o *tool.Outcome, h
 	}
 	switch {
 	case over:
-		s.shorten(&sh, s.opts.Preview)
+		s.shorten(ctx, &sh, s.opts.Preview)
 	case sh.doc.Ref != "":
-		setText(o, sh.doc.Preview(sh.chars+wholeFrame))
+		setText(o, sh.doc.Preview(ctx, sh.chars+wholeFrame))
 		sh.chars = utf8.RuneCountInString(llm.JoinText(o.Content))
 	default:
-		makeVisible(o)
+		o.Content = Visible(o.Content)
 	}
 	return sh
 }
@@ -152,12 +154,16 @@ const keepTime = 10 * time.Second
 // failure is logged, and told to the model by the preview.
 func (s *Spiller) keep(ctx context.Context, scope tool.Scope, sh *Shown) {
 	o := sh.outcome
-	sh.doc = Describe(o.Tool, sh.text)
+	sh.doc = Describe(ctx, o.Tool, sh.text)
+	kept := string(sh.doc.Type)
+	if sh.doc.plain != "" {
+		kept = "" // whoever reads it finds out
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer cancel()
 	e, err := s.keeper.Put(ctx, blob.Entry{
 		Kind: blob.Spill, Agent: scope.Agent(), Session: scope.SessionKey(),
-		Type: string(sh.doc.Type), Tool: o.Tool, Args: shortArgs(o),
+		Type: kept, Tool: o.Tool, Args: shortArgs(o),
 	}, []byte(sh.text))
 	if err != nil {
 		s.opts.Log.WarnContext(ctx, "large result not kept", "tool", o.Tool, "chars", sh.doc.Chars, "session", scope.Session(), "err", err)
@@ -177,12 +183,12 @@ func shortArgs(o *tool.Outcome) string {
 }
 
 // shorten shows a preview of at most limit code points.
-func (s *Spiller) shorten(sh *Shown, limit int) {
+func (s *Spiller) shorten(ctx context.Context, sh *Shown, limit int) {
 	text := ""
 	if readsBack(sh.outcome) {
 		text = cutAnswer(sh.text, limit)
 	} else {
-		text = sh.doc.Preview(limit)
+		text = sh.doc.Preview(ctx, limit)
 	}
 	setText(sh.outcome, text)
 	sh.chars = utf8.RuneCountInString(text)
@@ -216,17 +222,22 @@ func setText(o *tool.Outcome, text string) {
 	o.Content = parts
 }
 
-// makeVisible shows the text parts of o as they are, hidden characters visible.
-func makeVisible(o *tool.Outcome) {
-	for i, p := range o.Content {
+// Visible is content with the hidden characters of its text made visible.
+// Content itself stays as it is; it is returned when there are none.
+func Visible(content []llm.Part) []llm.Part {
+	own := content
+	for i, p := range content {
 		if p.Kind != llm.KindText {
 			continue
 		}
 		if text := visible.Text(p.Text); text != p.Text {
-			o.Content = slices.Clone(o.Content)
-			o.Content[i].Text = text
+			if &own[0] == &content[0] {
+				own = slices.Clone(content)
+			}
+			own[i].Text = text
 		}
 	}
+	return own
 }
 
 // Fit makes the results of a round fit into its limit together: the largest is
@@ -273,7 +284,7 @@ func (s *Spiller) replace(ctx context.Context, scope tool.Scope, sh *Shown, limi
 	if sh.doc.Ref == "" && !sh.preview && !readsBack(sh.outcome) {
 		s.keep(ctx, scope, sh)
 	}
-	s.shorten(sh, limit)
+	s.shorten(ctx, sh, limit)
 }
 
 // share is the largest length to which results can be cut so that all of them

@@ -327,6 +327,25 @@ func TestShowWhenNothingCanBeKept(t *testing.T) {
 	}
 }
 
+// TestShowToNobody shows a result whose run was stopped: it is kept whole, and
+// what it is is found out when somebody reads it.
+func TestShowToNobody(t *testing.T) {
+	t.Parallel()
+	d := newDesk(Options{})
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	o := outcome("gitlab", jsonItems(5000))
+	sh := d.spiller.Show(stopped, d.scope, o, How{})
+	if got := llm.JoinText(o.Content); o.Type != string(Text) || !strings.Contains(got, "Only its beginning") {
+		t.Errorf("of type %s is shown:\n%s", o.Type, got)
+	}
+	d.spiller.Fit(stopped, d.scope, []Shown{sh}, 40_000)
+	got, err := d.call(t, d.scope, `{"ref":"`+o.Ref+`","mode":"path","query":".[4999].id"}`)
+	if err != nil || !strings.Contains(got, "4999") {
+		t.Errorf("%v, and is read as:\n%s", err, got)
+	}
+}
+
 func TestSameContentIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	d := newDesk(Options{})

@@ -11,7 +11,7 @@ import (
 // stats says how large the output is and how it is made.
 func (r *reader) stats(ctx context.Context) (answer, error) {
 	d := r.doc
-	p := newPage(r.bodyRoom())
+	p := newPage(r.work, r.bodyRoom())
 	p.say("tool: %s\ntype: %s\nbytes: %d\ncharacters: %d\n", d.Name, d.Type, len(d.Text), d.Chars)
 	if d.Type == Binary {
 		p.say("kind: %s\n", describeBinary(d.Text))
@@ -28,21 +28,21 @@ func (r *reader) stats(ctx context.Context) (answer, error) {
 		p.say("\n")
 	case JSONL:
 		n := 0
-		for range lineObjects(trimFront(d.Text)) {
+		for range lineObjects(r.work, trimFront(d.Text)) {
 			n++
 		}
 		p.say("objects: %d\n", n)
-		p.say("%s\n", strings.TrimPrefix(keyUnion(lineObjects(trimFront(d.Text))), "; "))
+		p.say("%s\n", strings.TrimPrefix(keyUnion(r.work, lineObjects(r.work, trimFront(d.Text))), "; "))
 	case XML:
-		if root, ok := rootTag(trimFront(d.Text)); ok {
+		if root, ok := rootTag(r.work, trimFront(d.Text)); ok {
 			var kids tally
-			for t := range children(trimFront(d.Text), root) {
+			for t := range children(r.work, trimFront(d.Text), root) {
 				kids.add(visible.Text(prefix(t.name, 40)))
 			}
 			p.say("root: %s\nchildren: %d (%s)\n", visible.Text(prefix(root.name, 40)), kids.total, kids.list(""))
 		}
 	case HTML:
-		p.say("elements: %s\n", elements(d.Text))
+		p.say("elements: %s\n", elements(r.work, d.Text))
 	case CSV:
 		return r.columnStats(ctx, p)
 	}
@@ -76,7 +76,7 @@ func (p *page) shape(v string, depth int) bool {
 			return false
 		}
 		n := 0
-		for m := membersOf(v); ; n++ {
+		for m := membersOf(p.work, v); ; n++ {
 			key, value, ok := m.next()
 			if !ok {
 				break
@@ -95,7 +95,7 @@ func (p *page) shape(v string, depth int) bool {
 	case v[0] == '[':
 		var kinds tally
 		first := ""
-		for m := membersOf(v); ; {
+		for m := membersOf(p.work, v); ; {
 			_, value, ok := m.next()
 			if !ok {
 				break
@@ -116,10 +116,10 @@ func (p *page) shape(v string, depth int) bool {
 }
 
 // elements counts the elements of a page by name.
-func elements(s string) string {
+func elements(work *meter, s string) string {
 	var t tally
 	for i := 0; ; {
-		e, ok := nextTag(s, i)
+		e, ok := nextTag(work, s, i)
 		if !ok {
 			return fmt.Sprintf("%d (%s)", t.total, t.list(""))
 		}
@@ -175,7 +175,7 @@ func (c *column) add(t table, field string) {
 
 // columnStats says of each column what is in it.
 func (r *reader) columnStats(ctx context.Context, p *page) (answer, error) {
-	t, ok := sniffTable(r.doc.Text)
+	t, ok := sniffTable(r.work, r.doc.Text)
 	if !ok {
 		return r.ours(p), nil
 	}
@@ -198,7 +198,7 @@ func (r *reader) columnStats(ctx context.Context, p *page) (answer, error) {
 		if n++; n&1023 == 0 && ctx.Err() != nil {
 			return answer{}, context.Cause(ctx)
 		}
-		fields = splitRow(fields[:0], row, t.comma)
+		fields = splitRow(r.work, fields[:0], row, t.comma)
 		for i := range columns {
 			if i < len(fields) {
 				columns[i].add(t, fields[i])
@@ -207,7 +207,7 @@ func (r *reader) columnStats(ctx context.Context, p *page) (answer, error) {
 	}
 	p.say("records: %d\ncolumns: %d, delimiter %s\n", n, t.cols, delimiterName(t.comma))
 	for i := range columns {
-		q := newPage(p.room)
+		q := newPage(p.work, p.room)
 		q.say("- ")
 		q.brief(names[i], 40)
 		if !columns[i].describe(q, n) {

@@ -62,7 +62,7 @@ func readOutput(ctx context.Context, keeper *blob.Keeper, scope tool.Scope, args
 	}
 	doc := Doc{Name: e.Tool, Ref: e.Ref, Text: string(data), Type: Type(e.Type)}
 	if !known(doc.Type) {
-		doc.Type = Detect(doc.Text)
+		doc.Type = Describe(ctx, doc.Name, doc.Text).Type
 	}
 	doc.Lines, doc.Chars = lineCount(doc.Text), runes(doc.Text)
 	r := reader{doc: doc, args: args, room: room}
