@@ -9,8 +9,9 @@
 // the model had made it.
 //
 // A [Runner] is shared by all agents of the process and bounds how many scripts
-// run at once. It has no goroutine of its own; each script's processes and
-// goroutines end with its call.
+// there are at once, and how many of them work: one that waits for its calls, for
+// which a person may be asked, keeps nobody from working. It has no goroutine of
+// its own; each script's processes and goroutines end with its call.
 //
 // Start reading at tool_code.go, the side of the gateway; script.go is the side
 // of the script, in its process, and child.go what watches it there.
@@ -22,6 +23,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/lib/turns"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -38,8 +40,14 @@ type limits struct {
 var usual = limits{Work: 10 * time.Second, Memory: 128 << 20, Calls: 100, Output: 1 << 20, Console: 64 << 10, Depth: 2000}
 
 const (
-	atOnce     = 4                // scripts in one process of the gateway
-	turnWithin = 15 * time.Second // for a script to begin
+	// Scripts that work at once, each for no longer than its limit, in one process
+	// of the gateway, and of them those of one person.
+	working, workingEach = 4, 3
+	// Scripts that have begun, those included that wait for their calls.
+	begun, begunEach = 32, 8
+	// beginWithin is for a script to begin. One that calls an agent that runs
+	// scripts might wait for itself, so none waits for long.
+	beginWithin = 15 * time.Second
 )
 
 // Program is what runs a script in a process of its own, where it is called
@@ -67,32 +75,24 @@ func Self() Program {
 
 // Runner runs scripts.
 type Runner struct {
-	program Program
-	limits  limits
-	turns   chan struct{}
+	program        Program
+	limits         limits
+	begun, working *turns.Turns
 }
 
 // NewRunner makes a runner that starts program for each script.
 func NewRunner(program Program) *Runner {
-	return &Runner{program: program, limits: usual, turns: make(chan struct{}, atOnce)}
+	return &Runner{program: program, limits: usual, begun: turns.New(begun, begunEach), working: turns.New(working, workingEach)}
 }
 
-// errBusy says that no script may begin. A script that calls an agent that runs
-// scripts would wait for itself, so nobody waits for long.
-var errBusy = errors.New("too many scripts run at once; call the tools one by one, or try again later")
+// errBusy says that no script may begin.
+var errBusy = errors.New("too many scripts run at once, of this person or of all; call the tools one by one, or try again later")
 
-// turn waits until a script may begin, and returns what ends its turn.
-func (r *Runner) turn(ctx context.Context) (done func(), err error) {
-	timer := time.NewTimer(turnWithin)
-	defer timer.Stop()
-	select {
-	case r.turns <- struct{}{}:
-		return func() { <-r.turns }, nil
-	case <-timer.C:
-		return nil, errBusy
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+// begin waits until a script of a person may begin. done is called at its end.
+func (r *Runner) begin(ctx context.Context, who string) (done func(), err error) {
+	ctx, stop := context.WithTimeoutCause(ctx, beginWithin, errBusy)
+	defer stop()
+	return r.begun.Take(ctx, who)
 }
 
 // Family is the family "code". A nil runner makes tools that tell that scripts

@@ -33,8 +33,10 @@ func TestMain(m *testing.M) {
 type rig struct {
 	t      *testing.T
 	engine *engine.Engine
+	runner *code.Runner
 	facts  tool.Facts
 	state  tool.State
+	stayed chan struct{} // gets something for each call of stay
 
 	mu    sync.Mutex
 	calls []string // in the order in which they began
@@ -60,6 +62,7 @@ func newRig(t *testing.T) *rig {
 func newRigWithin(t *testing.T, work time.Duration) *rig {
 	t.Helper()
 	r := &rig{t: t, facts: tool.Facts{Agent: "main", Session: "s", Caller: auth.Principal{ID: "ann", Role: auth.Admin, Human: true}, Origin: tool.FromChat}}
+	r.stayed = make(chan struct{})
 	reads := tool.Traits{ReadOnly: true}
 	runner := code.NewRunner(code.Self())
 	runner.Tighten(work, 64<<20)
@@ -100,6 +103,11 @@ func newRigWithin(t *testing.T, work time.Duration) *rig {
 				return res, nil
 			}),
 		tool.New(tool.Definition{Name: "guarded", Description: "Guards treasure.", Traits: tool.Traits{ReadOnly: true, AdminOnly: true}}, func(context.Context, tool.Call, struct{}) (string, error) { return "treasure", nil }),
+		tool.New(tool.Definition{Name: "stay", Traits: tool.Traits{ReadOnly: true, Waits: true}}, func(ctx context.Context, _ tool.Call, _ struct{}) (string, error) {
+			r.stayed <- struct{}{}
+			<-ctx.Done()
+			return "", ctx.Err()
+		}),
 		tool.New(tool.Definition{Name: "stuck", Traits: reads}, func(ctx context.Context, _ tool.Call, _ struct{}) (string, error) {
 			r.note("stuck")
 			<-ctx.Done()
@@ -117,17 +125,22 @@ func newRigWithin(t *testing.T, work time.Duration) *rig {
 			t.Error(err)
 		}
 	})
+	r.runner = runner
 	r.engine = engine.New(engine.Options{Registry: reg, Pool: p})
 	return r
 }
 
 func (r *rig) run(ctx context.Context, script string) tool.Outcome {
 	r.t.Helper()
+	return r.runAs(ctx, r.facts, script)
+}
+
+func (r *rig) runAs(ctx context.Context, who tool.Facts, script string) tool.Outcome {
 	args, err := json.Marshal(map[string]string{"script": script})
 	if err != nil {
-		r.t.Fatal(err)
+		r.t.Error(err)
 	}
-	return r.engine.Invoke(ctx, tool.NewScope(r.facts), llm.Target{}, r.state, "tool_code", args, nil)
+	return r.engine.Invoke(ctx, tool.NewScope(who), llm.Target{}, r.state, "tool_code", args, nil)
 }
 
 // seen makes a tool that says as what the session knows a file and makes it
@@ -424,6 +437,48 @@ func TestWhatAScriptDidHoldsForTheCallsBehindIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Scripts that wait for their calls keep no others from working, also when those
+// of one person are as many as may begin.
+func TestScriptsThatWaitHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	bob := r.facts
+	bob.Caller.ID = "bob"
+	var waiting sync.WaitGroup
+	for range code.BegunEach {
+		waiting.Go(func() {
+			r.runAs(ctx, bob, `await tools.call("stay")`)
+		})
+	}
+	for range code.BegunEach {
+		<-r.stayed
+	}
+	if got := text(r.run(t.Context(), `return (await tools.call("plain", {word: "ran"})).text`)); got != "ran" {
+		t.Errorf("another person's script said %q", got)
+	}
+	stop()
+	waiting.Wait()
+}
+
+// A script works only while it has a turn, and goes on when its calls have ended.
+func TestScriptsTakeTurns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.runner.OneAtATime()
+	r.meet.Add(2)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if got := text(r.run(t.Context(), `const a = await tools.call("meet"); tools.search(""); return a.text`)); got != "met" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+	both.Wait()
 }
 
 func TestDetailsTellTheCalls(t *testing.T) {

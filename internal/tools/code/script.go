@@ -40,6 +40,7 @@ type script struct {
 	shift   int // columns before the first line of the script
 
 	asked   int
+	heard   int // replies
 	end     end
 	printed int
 }
@@ -293,11 +294,15 @@ func (s *script) ask(arg string) (string, error) {
 // wait returns the next reply.
 func (s *script) wait(string) (string, error) {
 	s.clock.pause()
+	defer s.clock.resume()
+	if len(s.replies) == 0 && s.send(request{Op: "wait", Heard: s.heard}) != nil {
+		return "", errGone
+	}
 	r, ok := <-s.replies
-	s.clock.resume()
 	if !ok {
 		return "", errGone
 	}
+	s.heard++
 	return string(r), nil
 }
 

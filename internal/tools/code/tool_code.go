@@ -75,20 +75,30 @@ func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Res
 	case len(in.Script) > maxScript:
 		return tool.Result{}, fmt.Errorf("the script has %d bytes, and may have %d", len(in.Script), maxScript)
 	}
-	done, err := r.turn(ctx)
+	who := call.Scope.Caller().ID
+	done, err := r.begin(ctx, who)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer done()
+	rest, err := r.working.Take(ctx, who)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	child, err := process.Start(process.Command{Path: r.program.Path, Name: r.program.Name, Args: []string{Command}})
 	if err != nil {
+		rest()
 		return tool.Result{}, fmt.Errorf("run the script: %w", err)
 	}
 	own, cancel := context.WithCancel(ctx)
-	s := &session{ctx: own, child: child, call: call, desk: newDesk(own, call.Host), limits: r.limits, stirred: make(chan struct{}, 1)}
+	s := &session{
+		ctx: own, child: child, desk: newDesk(own, call.Host), limits: r.limits, stirred: make(chan struct{}, 1),
+		work: func() (func(), error) { return r.working.Take(own, who) }, rest: rest,
+	}
 	e, err := s.serve(in.Script)
 	cancel()
 	s.calls.Wait()
+	s.pause()
 	if err != nil {
 		if ctx.Err() != nil {
 			return tool.Result{}, ctx.Err()
@@ -102,13 +112,16 @@ func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Res
 type session struct {
 	ctx     context.Context
 	child   *process.Child
-	call    tool.Call
 	desk    *desk
 	limits  limits
 	stirred chan struct{} // gets something when the process said something or a call ended
 
 	calls sync.WaitGroup
-	write sync.Mutex // held while a line is written
+
+	write   sync.Mutex                      // held while a line is written
+	replied int                             // replies that were written
+	work    func() (rest func(), err error) // waits for a turn to work
+	rest    func()                          // gives the turn back; nil while the process has none and waits
 
 	mu      sync.Mutex
 	open    int // calls without a reply
@@ -223,6 +236,10 @@ func (s *session) stir() {
 
 // serveOne answers a request, calls later.
 func (s *session) serveOne(r request) error {
+	if r.Op == "wait" {
+		s.waits(r.Heard)
+		return nil
+	}
 	s.mu.Lock()
 	s.asked++
 	over := s.asked > s.limits.Calls
@@ -263,7 +280,7 @@ func (s *session) reply(id int, value any, err error) error {
 	r := reply{ID: id}
 	if err != nil {
 		r.Error = err.Error()
-		return s.say(r)
+		return s.answer(r)
 	}
 	raw, err := json.Marshal(value)
 	switch {
@@ -274,7 +291,40 @@ func (s *session) reply(id int, value any, err error) error {
 	default:
 		r.Value = raw
 	}
+	return s.answer(r)
+}
+
+// answer writes a reply as soon as the process may go on with it.
+func (s *session) answer(r reply) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if s.rest == nil {
+		rest, err := s.work()
+		if err != nil {
+			return err
+		}
+		s.rest = rest
+	}
+	s.replied++
 	return s.say(r)
+}
+
+// waits gives the turn of a process back that waits and has heard so many
+// replies, unless another one is on its way to it.
+func (s *session) waits(heard int) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if heard == s.replied {
+		s.pause()
+	}
+}
+
+// pause gives the turn of the process back, if it has one.
+func (s *session) pause() {
+	if s.rest != nil {
+		s.rest()
+		s.rest = nil
+	}
 }
 
 // say writes a line to the process.
@@ -283,8 +333,6 @@ func (s *session) say(v any) error {
 	if err != nil {
 		return err
 	}
-	s.write.Lock()
-	defer s.write.Unlock()
 	_, err = s.child.In.Write(append(line, '\n'))
 	return err
 }

@@ -4,7 +4,8 @@ import "encoding/json"
 
 // The process that runs a script and the tool that started it speak in lines of
 // JSON. The first line is a job; then the process sends requests and gets a
-// reply to each, in any order; its last line is the end.
+// reply to each, in any order, but to that it waits, which it says when it has
+// nothing to do without another reply; its last line is the end.
 
 // job is what the process has to do, and within which limits.
 type job struct {
@@ -14,11 +15,13 @@ type job struct {
 
 // request is what a script asks for.
 type request struct {
-	Op   string          `json:"op"` // search, describe, call, or end
+	Op   string          `json:"op"` // search, describe, call, wait, or end
 	ID   int             `json:"id,omitempty"`
 	Name string          `json:"name,omitempty"` // of the tool; the query of search
 	Args json.RawMessage `json:"args,omitempty"`
 	End  *end            `json:"end,omitempty"`
+	// Heard is how many replies the process has taken in when it waits.
+	Heard int `json:"heard,omitempty"`
 }
 
 // reply answers a request.

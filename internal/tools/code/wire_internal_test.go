@@ -52,7 +52,7 @@ func FuzzWire(f *testing.F) {
 		`{"op":"search","id":1,"name":"echo"}`, `{"op":"describe","id":2,"name":"echo"}`, `{"op":"describe","id":-3,"name":"x\u0000"}`,
 		`{"op":"call","id":4,"name":"echo","args":{"a":[1,"\n"]}}`, `{"op":"call","id":5,"name":"echo"}`, `{"op":"call","name":"tool_code"}`,
 		`{"op":"end","end":{"value":"v","console":["a","b\nc"],"dropped":2,"unheard":["e"]}}`, `{"op":"end","end":{"error":"Error: x"}}`,
-		`{"op":"end"}`, `{"op":"call","args":[`, `null`, `[]`, ``,
+		`{"op":"end"}`, `{"op":"wait"}`, `{"op":"wait","heard":1}`, `{"op":"call","args":[`, `null`, `[]`, ``,
 		`{"op":"end","end":{"value":""}}`, "{\"op\":\"end\",\"end\":{\"value\":{\"a\":\"\xff\"}}}",
 	} {
 		f.Add([]byte(seed))
@@ -61,7 +61,7 @@ func FuzzWire(f *testing.F) {
 		var in written
 		s := &session{
 			ctx: t.Context(), child: &process.Child{In: &in}, desk: newDesk(t.Context(), echoing{}),
-			limits: usual, stirred: make(chan struct{}, 1),
+			limits: usual, stirred: make(chan struct{}, 1), rest: func() {},
 		}
 		e, err := s.hear(line)
 		s.calls.Wait()
@@ -79,6 +79,12 @@ func FuzzWire(f *testing.F) {
 		var asked request
 		if err := json.Unmarshal(line, &asked); err != nil {
 			t.Fatal(err)
+		}
+		if asked.Op == "wait" {
+			if in.Len() > 0 || (s.rest == nil) != (asked.Heard == 0) {
+				t.Errorf("it is told %q and may work: %v", in.String(), s.rest != nil)
+			}
+			return
 		}
 		var got reply
 		if err := json.Unmarshal(in.Bytes(), &got); err != nil || strings.Count(in.String(), "\n") != 1 || got.ID != asked.ID || (got.Error == "") == (got.Value == nil) {

@@ -1,0 +1,175 @@
+package turns_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/goclaw/goclaw/internal/lib/turns"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hold takes a turn on a goroutine of its own, notes that and gives it back after
+// a second.
+type hold struct {
+	*turns.Turns
+	t     *testing.T
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	order []string
+	now   map[string]int
+	most  map[string]int
+}
+
+func newHold(t *testing.T, all, each int) *hold {
+	return &hold{Turns: turns.New(all, each), t: t, now: map[string]int{}, most: map[string]int{}}
+}
+
+func (h *hold) count(who string, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range []string{who, "all"} {
+		h.now[k] += n
+		h.most[k] = max(h.most[k], h.now[k])
+	}
+	if n > 0 {
+		h.order = append(h.order, who)
+	}
+}
+
+func (h *hold) second(who string) {
+	h.wg.Go(func() {
+		done, err := h.Take(h.t.Context(), who)
+		if err != nil {
+			h.t.Error(err)
+			return
+		}
+		defer done()
+		h.count(who, 1)
+		defer h.count(who, -1)
+		time.Sleep(time.Second)
+	})
+	synctest.Wait()
+}
+
+func TestNobodyHasMoreThanTheirShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHold(t, 4, 3)
+		for range 20 {
+			h.second("greedy")
+		}
+		if h.now["greedy"] != 3 {
+			t.Errorf("one person has %d of 4 turns", h.now["greedy"])
+		}
+		for i := range 4 {
+			h.second(fmt.Sprint(i))
+		}
+		if h.now["0"] != 1 {
+			t.Error("another person waits although a turn is free")
+		}
+		begun := time.Now()
+		h.wg.Wait()
+		if h.most["all"] != 4 || h.most["greedy"] != 3 {
+			t.Errorf("at most %v had turns at once", h.most)
+		}
+		// The greedy one's three end first; then those who have none come.
+		if got := h.order[4:7]; !slices.Equal(got, []string{"1", "2", "3"}) {
+			t.Errorf("the next were %v", got)
+		}
+		if took := time.Since(begun); took > 8*time.Second {
+			t.Errorf("24 seconds of work took %v", took)
+		}
+	})
+}
+
+func TestTurnsComeInTheOrderOfWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHold(t, 1, 1)
+		want := []string{"a", "b", "c", "a", "b", "c"}
+		for _, who := range want {
+			h.second(who)
+		}
+		h.wg.Wait()
+		if !slices.Equal(h.order, want) {
+			t.Errorf("got %v", h.order)
+		}
+	})
+}
+
+func TestWhoLeavesTakesNoTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHold(t, 1, 1)
+		first, err := h.Take(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		reason := errors.New("the reason")
+		ctx, stop := context.WithCancelCause(t.Context())
+		for range 100 {
+			h.wg.Go(func() {
+				if _, err := h.Take(ctx, "b"); !errors.Is(err, reason) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		h.second("c")
+		stop(reason)
+		h.wg.Go(func() {
+			if _, err := h.Take(ctx, "d"); !errors.Is(err, reason) {
+				t.Errorf("got %v", err)
+			}
+		})
+		synctest.Wait()
+		first()
+		first() // counts once
+		h.second("d")
+		h.wg.Wait()
+		if h.most["all"] != 1 || !slices.Equal(h.order, []string{"c", "d"}) {
+			t.Errorf("got %v, at most %v", h.order, h.most)
+		}
+	})
+}
+
+// However many take turns and leave, no turn is lost or made.
+func TestNoTurnIsLost(t *testing.T) {
+	t.Parallel()
+	h := newHold(t, 3, 2)
+	for i := range 300 {
+		who := fmt.Sprint(i % 5)
+		h.wg.Go(func() {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if i%3 == 0 {
+				h.wg.Go(stop)
+			}
+			done, err := h.Take(ctx, who)
+			if err != nil {
+				return
+			}
+			h.count(who, 1)
+			h.count(who, -1)
+			done()
+		})
+	}
+	h.wg.Wait()
+	if h.most["all"] > 3 {
+		t.Errorf("%d had turns at once", h.most["all"])
+	}
+	for i := range 3 {
+		if _, err := h.Take(t.Context(), fmt.Sprint("last", i)); err != nil {
+			t.Error(err)
+		}
+	}
+}
