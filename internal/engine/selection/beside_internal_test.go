@@ -68,6 +68,8 @@ func TestATurnOfTwoSubjects(t *testing.T) {
 		{"search a flight to Rome for the weekend", "which of these is the cheapest?", "flight"},
 		{"book a hotel room in Rome", "something closer to the station please", "hotel"},
 		{"hello", "find the film with movie_search_film and then put its length into fitness_create_workout", "fitness"},
+		{"create a calendar event for tomorrow", "thanks, looks good", "calendar"},
+		{"create a calendar event for tomorrow", "ok, looks fine", ""},
 		{"list the films in the cinema", "and which films are in the other cinema?", ""},
 		{"which plants need watering?", "list the plants with dry soil", ""},
 	} {

@@ -14,7 +14,6 @@
 package selection
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -321,18 +320,11 @@ func (p *picking) hits(keep func(e *tool.Entry) bool, k int) []Hit {
 	}, k, listed)
 }
 
-// faint reports hits for no more than one word of their subject.
+// faint reports hits for nothing but words of their subject.
 func faint(hits []Hit) bool {
-	word := ""
-	for _, h := range hits {
-		if len(h.Reasons) != 1 || h.Reasons[0].Layer != layerNames[byTopic] || len(h.Reasons[0].Words) != 1 {
-			return false
-		}
-		if word = cmp.Or(word, h.Reasons[0].Words[0]); word != h.Reasons[0].Words[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(hits, func(h Hit) bool {
+		return len(h.Reasons) != 1 || h.Reasons[0].Layer != layerNames[byTopic]
+	})
 }
 
 // mean adds what the message means, beyond what was found otherwise.
