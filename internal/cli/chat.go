@@ -121,7 +121,7 @@ func (a *app) chat(cmd *cobra.Command, f chatFlags) (err error) {
 		return err
 	}
 	a.warn(g)
-	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, closeSoon(ctx, g)) }()
 	if err := a.inRole(cmd, g, &req.Caller); err != nil {
 		return err
 	}

@@ -413,8 +413,27 @@ func (a *app) within(ctx context.Context, o gateway.Options, f func(*gateway.Gat
 		return err
 	}
 	a.warn(g)
-	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, closeSoon(ctx, g)) }()
 	return f(g)
+}
+
+// How long a command waits, when it has said all it has to say, for observers of
+// hooks that are still being told of it, and how long when it was stopped.
+const (
+	observersWithin = 2 * time.Second
+	stoppedWithin   = 200 * time.Millisecond
+)
+
+// closeSoon closes the gateway of a command; the end of ctx is Ctrl-C, also when
+// it comes meanwhile.
+func closeSoon(ctx context.Context, g *gateway.Gateway) error {
+	within := observersWithin
+	if ctx.Err() != nil {
+		ctx, within = context.WithoutCancel(ctx), stoppedWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return g.Close(ctx)
 }
 
 // level is the least that is logged.

@@ -182,7 +182,7 @@ func (t *tour) walk(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, closeSoon(ctx, g)) }()
 	t.tell("GoClaw in four stops. The model is a script, no AI; the tools, the rules and the storage are real.\n"+
 		"Folder: %s", filepath.Join(t.home, "workspace"))
 	for i, s := range scenes {

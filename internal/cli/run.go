@@ -141,7 +141,7 @@ func (a *app) turn(cmd *cobra.Command, req run.Request, demo bool) (err error) {
 		return err
 	}
 	a.warn(g)
-	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, closeSoon(ctx, g)) }()
 	if err := a.inRole(cmd, g, &req.Caller); err != nil {
 		return err
 	}

@@ -305,12 +305,15 @@ func (g *Gateway) vouch(ctx context.Context, p auth.Principal) error {
 	return nil
 }
 
-// Close stops what runs and closes what Open opened.
+// Close stops what runs and closes what Open opened. The end of ctx is not waited
+// out for more than observers: what they are still to be told is dropped then, and
+// the log says so.
 func (g *Gateway) Close(ctx context.Context) error {
-	runs, cancel := context.WithTimeout(ctx, closeWithin)
+	whole := context.WithoutCancel(ctx)
+	runs, cancel := context.WithTimeout(whole, closeWithin)
 	defer cancel()
 	err := g.Runner.Close(runs)
-	tools, cancel := context.WithTimeout(ctx, poolWithin)
+	tools, cancel := context.WithTimeout(whole, poolWithin)
 	defer cancel()
 	if err := g.pool.Close(tools); err != nil {
 		g.log.Warn("tools were left behind", "err", err)

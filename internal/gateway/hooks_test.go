@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/session"
@@ -176,4 +177,38 @@ func TestHooksThatLeaveNoTool(t *testing.T) {
 	if got.end.Type != agent.RunFailed || !strings.Contains(got.end.Text, "the tools that hooks allow (nothing (plugin hooks))") || len(r.model.Requests()) > 0 {
 		t.Errorf("%s: %s", got.end.Type, got.end.Text)
 	}
+}
+
+// A command that is stopped ends at once: an observer that still works is told to
+// stop, and nothing else is cut short by it.
+func TestClosingDoesNotWaitForObserversOfAStoppedCommand(t *testing.T) {
+	t.Parallel()
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	r := hooked(t, func(a plugin.API) error {
+		return a.RegisterHook("message:sent", func(ctx context.Context, _ plugin.Event) error {
+			close(begun)
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return ctx.Err()
+		}, plugin.HookOptions{Timeout: time.Hour})
+	}, fakellm.Text("There."))
+	r.say("s", "Go")
+	<-begun
+	going, err := r.Runner.Start(admin("other", "Go on"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Gateway.Close(ctx); err != nil {
+		t.Errorf("it was not closed whole: %v", err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the observer ended with %v", err)
+	}
+	if _, _, over := going.End(); !over {
+		t.Error("a run was left behind")
+	}
+	r.plugins = nil
+	r.open() // for the rig to close
 }

@@ -1,6 +1,7 @@
 package hook_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -428,7 +429,8 @@ func TestObservers(t *testing.T) {
 func TestObserversThatCantKeepUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := bus()
+		var log bytes.Buffer
+		b := hook.New(slog.New(slog.NewTextHandler(&log, nil)))
 		told := 0
 		if err := b.On(weather, "message_received", func(ctx context.Context, _ *hook.Message) error {
 			told++
@@ -463,6 +465,9 @@ func TestObserversThatCantKeepUp(t *testing.T) {
 		}
 		if told != 1 {
 			t.Errorf("told %d times", told)
+		}
+		if want := `msg="an observer was not told everything before the end" hook=message_received handler="plugin weather" untold=4097`; !strings.Contains(log.String(), want) {
+			t.Errorf("the log has %s", log.String())
 		}
 		if err := b2.Close(ctx); err == nil {
 			t.Error("nothing was untold")

@@ -136,7 +136,7 @@ func TestCloseIsThroughInTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		if err := b.Close(ctx); err == nil || !strings.Contains(err.Error(), "with 999 events untold") {
+		if err := b.Close(ctx); err == nil || !strings.Contains(err.Error(), "with 1000 events untold") {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(begun); took > 1200*time.Millisecond {

@@ -116,9 +116,16 @@ func (b *Bus) serve(h *handler) {
 			break
 		}
 		_, _, err := ask(b.base, b, h, func(ctx context.Context) (struct{}, error) { return struct{}{}, j.tell(ctx) })
-		if err != nil && b.base.Err() == nil {
+		switch {
+		case err == nil:
+		case b.base.Err() != nil:
+			untold++ // it was cut short
+		default:
 			b.log.Warn("an observer failed", "hook", h.point, "handler", h.label(), "err", err)
 		}
+	}
+	if untold > 0 {
+		b.log.Warn("an observer was not told everything before the end", "hook", h.point, "handler", h.label(), "untold", untold)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
