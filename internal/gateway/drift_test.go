@@ -228,8 +228,11 @@ func TestConversationsThatDrift(t *testing.T) {
 		anew, joins int
 	}{
 		{"six things in a row", books(), office(), 0.95, 5, 0},
-		// Where each turn needs another tool, each that joins costs the conversation.
-		{"always something else", strangers(t), restless, 0.91, 16, 6},
+		// Where each turn needs another tool, each that joins costs the conversation,
+		// and so does a new list. What the agent uses most changes with each turn as
+		// well while it has hardly used anything: that makes more of them begin, and
+		// fewer tools join.
+		{"always something else", strangers(t), restless, 0.95, 18, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
