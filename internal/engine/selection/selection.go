@@ -252,7 +252,8 @@ func (p *picking) few(pinned int) {
 }
 
 // use adds what the agent uses most. Everyday tools stand in as long as it has
-// not used as many others.
+// not used as many others. They stand by name: what is used a little more than
+// something else by now must not change the bytes with which conversations begin.
 func (p *picking) use(ctx context.Context) {
 	var most []string
 	if p.o.Prior != nil && p.o.UsagePrior > 0 {
@@ -261,6 +262,11 @@ func (p *picking) use(ctx context.Context) {
 	was := len(p.offered)
 	p.named(tool.ForPrior, p.o.UsagePrior, most...)
 	p.named(tool.ForEveryday, p.o.UsagePrior-(len(p.offered)-was), everyday...)
+	slices.SortFunc(p.offered[was:], func(a, b *tool.Entry) int { return strings.Compare(a.Def.Name, b.Def.Name) })
+	slices.SortFunc(p.picks[was:], func(a, b tool.Pick) int { return strings.Compare(a.Tool, b.Tool) })
+	for i := was; i < len(p.offered); i++ {
+		p.index[p.offered[i].Def.Name] = i
+	}
 }
 
 // maxMeant bounds of how many tools it is kept that they are meant.
