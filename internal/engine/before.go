@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/approval"
+	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // decider has rules, handlers and people decide about calls.
 type decider struct {
+	pool    *pool.Pool
 	hooks   *hook.Bus
 	approve Approve
 	reader  reader
@@ -21,21 +23,33 @@ type decider struct {
 // decide asks rules and handlers, then a person if one of them wants that. A
 // person is asked about exactly what would run: all rewriting is over then.
 func (d decider) decide(ctx context.Context, inv *invocation) bool {
-	e := inv.entry
-	dec, err := d.hooks.Before(ctx, *inv.seen(), func(c hook.Call, args json.RawMessage) (hook.Call, error) {
-		return d.rewritten(e, c, args)
-	})
+	dec, err := d.consult(ctx, inv)
+	if err != nil {
+		return inv.cancelled(false)
+	}
 	inv.note = dec.Note
 	inv.out.Args, inv.touches = dec.Call.Args, dec.Call.Touches
 	switch {
-	case err != nil:
-		return inv.cancelled(false)
 	case dec.Block != nil:
 		return inv.refuse(dec.Block)
 	case len(dec.Asks) > 0:
 		return d.ask(ctx, inv, dec.Asks)
 	}
 	return true
+}
+
+// consult asks rules and handlers, when they can be. The only error is that of
+// ctx.
+func (d decider) consult(ctx context.Context, inv *invocation) (hook.Decision, error) {
+	done, err := d.pool.Decide(ctx, inv.surface.Scope.Caller().ID)
+	if err != nil {
+		return hook.Decision{}, err
+	}
+	defer done()
+	e := inv.entry
+	return d.hooks.Before(ctx, *inv.seen(), func(c hook.Call, args json.RawMessage) (hook.Call, error) {
+		return d.rewritten(e, c, args)
+	})
 }
 
 // rewritten is c with other arguments, which pass the same steps as those of a

@@ -3,9 +3,14 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -36,6 +41,55 @@ func TestARewrittenCallKnowsWhatRanBeforeIt(t *testing.T) {
 		})
 		if got := text(out[0]); got != "knew written" {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// Rules and handlers are asked about a bounded number of calls at once, whatever
+// a model sends, and one person's calls keep nobody else's waiting.
+func TestDecidersAreAskedWithinBounds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int32
+		b := set(t, []tool.Tool{reading("read", reads)}, hooked(t, decides("slow", 0, func(context.Context, *hook.Call) (hook.Verdict, error) {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(time.Second)
+			return hook.Verdict{}, nil
+		})))
+		var others sync.WaitGroup
+		many := func(who string, n int) time.Duration {
+			f := b.scope
+			f.Caller = auth.Principal{ID: who, Role: auth.User}
+			sf, err := b.Offer(t.Context(), tool.NewScope(f), model, b.state, tool.Ask{})
+			if err != nil {
+				t.Error(err)
+				return 0
+			}
+			begun := time.Now()
+			for i, o := range b.Execute(t.Context(), sf, repeat(n, call("read", `{"path":"a"}`)), nil) {
+				if o.Status != tool.OK {
+					t.Errorf("call %d of %s is %s: %s", i, who, o.Status, text(o))
+				}
+			}
+			return time.Since(begun)
+		}
+		others.Go(func() { many("bob", 500) })
+		synctest.Wait()
+		if n := most.Load(); n != pool.DecidingEach {
+			t.Errorf("%d calls of one person are decided about at once", n)
+		}
+		if took := many("ann", 1); took != time.Second {
+			t.Errorf("another person's call took %v", took)
+		}
+		for _, who := range []string{"c", "d", "e", "f", "g"} {
+			others.Go(func() { many(who, 100) })
+		}
+		others.Wait()
+		if n := most.Load(); n != pool.Deciding {
+			t.Errorf("%d calls were decided about at once", n)
 		}
 	})
 }

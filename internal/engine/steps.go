@@ -36,7 +36,7 @@ func steps(o Options) (admit, before, work, show []step) {
 		{"touches", touches},
 	}
 	before = []step{
-		{"before", decider{hooks: o.Hooks, approve: o.Approve, reader: r}.decide},
+		{"before", decider{pool: o.Pool, hooks: o.Hooks, approve: o.Approve, reader: r}.decide},
 	}
 	work = []step{
 		// Again, since an earlier call of the same response may have turned

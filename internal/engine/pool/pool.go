@@ -11,6 +11,8 @@
 // work takes no worker ([Pool.Aside]), so that no depth of nesting can
 // deadlock, and code that does not come back when it is told to is left behind
 // ([Pool.Fence]) and its worker goes on; how much may be left behind is bounded.
+// What of the work aside asks others, as deciding about a call does, has a bound
+// of its own ([Pool.Decide]).
 //
 // A pool has no goroutine of its own and lives until [Pool.Close], which waits
 // for everything that runs. It knows nothing of tools.
@@ -29,7 +31,12 @@ import (
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/lib/contain"
+	"github.com/goclaw/goclaw/internal/lib/turns"
 )
+
+// Deciding is how many calls are decided about at once, and DecidingEach how many
+// of one person.
+const Deciding, DecidingEach = 64, 16
 
 // ErrClosed is returned for work that is handed in after Close.
 var ErrClosed = errors.New("pool: closed")
@@ -49,6 +56,7 @@ type Options struct {
 type Pool struct {
 	workers, queue int
 	fence          *contain.Fence
+	deciding       *turns.Turns
 	log            *slog.Logger
 
 	mu     sync.Mutex
@@ -77,6 +85,7 @@ func New(o Options) *Pool {
 		o.Abandoned = 4 * p.workers
 	}
 	p.fence = contain.NewFence(o.Abandoned)
+	p.deciding = turns.New(Deciding, DecidingEach)
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -362,6 +371,14 @@ func (p *Pool) Aside(run func()) error {
 		run()
 	}()
 	return nil
+}
+
+// Decide waits until rules and handlers may be asked about a call of a person:
+// of [Deciding] that are asked about at once, nobody's are more than
+// [DecidingEach]. done is to be called when they have answered. The only error is
+// why ctx ended.
+func (p *Pool) Decide(ctx context.Context, who string) (done func(), err error) {
+	return p.deciding.Take(ctx, who)
 }
 
 // Fence is what tasks leave calls behind that don't come back.
