@@ -168,7 +168,7 @@ func (s *served) chat(session, body string, header ...string) (int, string) {
 	return r.StatusCode, bodyOf(s.t, r)
 }
 
-const look = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}}}`
+const look = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"at":{"type":"string"},"n":{"type":"number"}},"required":["at"]}}}`
 
 // id is that of call n of an answer.
 func id(t *testing.T, body string, n int) string {
@@ -225,34 +225,72 @@ func TestCallsOfAClientInASession(t *testing.T) {
 	}
 }
 
-// A client that took something out of what it tells is not answered where it
-// still stands.
+// A client that changes what it tells is answered by what it tells; one that only
+// writes it otherwise goes on where it was, with what the agent did besides.
 func TestAClientChangesWhatItTells(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ told, sent string }{
-		{"the code is 4711", "4711"},
-		{"the code  is 4711", "4711"}, // only blanks differ
-		{"the code is taken out", "taken out"},
+	const (
+		said   = `{"role":"user","content":"the code is 4711"}`
+		noted  = `{"role":"assistant","content":"Noted."}`
+		asks   = `{"role":"user","content":[{"type":"text","text":"look at"},{"type":"text","text":" the door"}]}`
+		seeing = `{"role":"assistant","content":"Let me see.","tool_calls":[{"id":"$1","type":"function","function":{"name":"look","arguments":"{\"at\":\"door\",\"n\":1.0}"}}]}`
+		open   = `{"role":"tool","tool_call_id":"$1","content":"it is open"}`
+		more   = `{"role":"assistant","content":null,"tool_calls":[{"id":"$2","type":"function","function":{"name":"look","arguments":"{\"at\":\"roof\"}"}}]}`
+		wet    = `{"role":"tool","tool_call_id":"$2","content":"it is wet"}`
+	)
+	for _, c := range []struct {
+		from, to string
+		stays    bool
+		gone     string // what the model may not read
+	}{
+		{"", "", true, ""},
+		{"the code is", "the  code\\n is", true, ""},
+		{`"content":null,`, ``, true, ""},
+		{`"content":null,`, `"content":"",`, true, ""},
+		{`\"at\":\"door\",\"n\":1.0`, ` \"n\" : 1, \"at\":\"\\u0064oor\"`, true, ""},
+		{`"type":"text","text":"look at"},{`, ``, false, ""},
+		{"4711", "taken out", false, "4711"},
+		{"Noted.", "Taken out.", false, "Noted."},
+		{"Let me see.", "I look.", false, "Let me see."},
+		{`\"door\"`, `\"gate\"`, false, `\"door\"`},
+		{`"name":"look","arguments":"{\"at\":\"door`, `"name":"peek","arguments":"{\"at\":\"door`, false, ""},
+		{"it is open", "it is shut", false, "it is open"},
+		{noted + ",", "", false, "Noted."},
 	} {
-		s := setup(t, "", fakellm.Text("Noted."), fakellm.Calls(fakellm.Use("look", `{"at":"door"}`)), fakellm.Text("Open.")).serve(gateway.ServeOptions{})
-		ask := func(messages string) (int, string) {
-			return s.chat("", `{"model":"goclaw","messages":[`+messages+`],"tools":[`+look+`]}`)
-		}
-		said := func(code string) string {
-			return fmt.Sprintf(`{"role":"user","content":%q},{"role":"assistant","content":"Noted."},{"role":"user","content":"look at the door"}`, code)
-		}
-		ask(`{"role":"user","content":"the code is 4711"}`)
-		_, first := ask(said("the code is 4711"))
-		door := id(t, first, 0)
-		status, body := ask(said(c.told) + fmt.Sprintf(`,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":"{\"at\":\"door\"}"}}]},`+
-			`{"role":"tool","tool_call_id":%q,"content":"it is open"}`, door, door))
-		if status != 200 || !strings.Contains(body, "Open.") {
-			t.Fatalf("%s: %d %s", c.told, status, body)
-		}
-		sent := string(s.model.Requests()[2].Body)
-		if strings.Contains(sent, "4711") != (c.sent == "4711") || !strings.Contains(sent, c.sent) || !strings.Contains(sent, "it is open") {
-			t.Errorf("%s: the model read %s", c.told, s.wire(2))
-		}
+		t.Run(c.to, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, "",
+				fakellm.Answer{Text: "Let me see.", Calls: []fakellm.Call{fakellm.Use("look", `{"n":1.0,"at":"door"}`), fakellm.Use("calc", `{"expression":"6*7"}`)}},
+				fakellm.Calls(fakellm.Use("look", `{"at":"roof"}`)), fakellm.Text("Open.")).serve(gateway.ServeOptions{})
+			told := []string{said, noted, asks}
+			_, body := s.chat("", chatOf(told...))
+			door := id(t, body, 0)
+			told = append(told, seeing, open)
+			ask := func(from, to string, ids ...string) (int, string) {
+				text := strings.Join(told, ",")
+				for i, id := range ids {
+					text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i+1), id)
+				}
+				changed := strings.Replace(text, from, to, 1)
+				if from != "" && changed == text {
+					t.Fatalf("%s is not in %s", from, text)
+				}
+				return s.chat("", chatOf(changed))
+			}
+			_, body = ask("", "", door)
+			roof := id(t, body, 0)
+			told = append(told, more, wet)
+			if status, body := ask(c.from, c.to, door, roof); status != 200 || !strings.Contains(body, "Open.") {
+				t.Fatalf("%d %s", status, body)
+			}
+			wire, sent := s.wire(2), string(s.model.Requests()[2].Body)
+			if strings.Contains(wire, "|tool 42|") != c.stays || c.gone != "" && strings.Contains(sent, c.gone) {
+				t.Errorf("the model read %s of %s", wire, sent[strings.Index(sent, `"role":"user"`):])
+			}
+			if strings.Count(sent, "it is wet") != 1 || strings.Count(sent, `"role":"assistant"`) != map[bool]int{true: 2, false: 3}[c.from == noted+","] {
+				t.Errorf("the model read %q", wire)
+			}
+		})
 	}
 }
 

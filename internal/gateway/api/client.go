@@ -237,35 +237,6 @@ type awaited struct {
 	last  bool       // it is the last turn of its session: nobody went on yet
 }
 
-// tells reports whether the conversation that the client tells is the stored one
-// up to turn number last: whether people say the same in it. A client that tells
-// nothing but results goes on with what is stored.
-func (s *Server) tells(ctx context.Context, told []llm.Message, key session.Key, last int) (bool, error) {
-	if len(told) == 0 {
-		return true, nil
-	}
-	turns, err := s.opts.Sessions.Turns(ctx, key, 1, last, session.Spoken)
-	if err != nil {
-		return false, err
-	}
-	var stored []llm.Message
-	for _, t := range turns {
-		stored = append(stored, t.Message)
-	}
-	return slices.Equal(peopleSay(told), peopleSay(stored)), nil
-}
-
-// peopleSay are the words of people in messages, however they are divided.
-func peopleSay(list []llm.Message) []string {
-	var words []string
-	for _, m := range list {
-		if m.Role == llm.User {
-			words = append(words, strings.Fields(m.Text())...)
-		}
-	}
-	return words
-}
-
 // awaitedBy finds the turn of the caller's whose calls are those that results
 // answer, nil when there is none.
 func (s *Server) awaitedBy(ctx context.Context, c Caller, agentID string, results []clientResult) (*awaited, error) {

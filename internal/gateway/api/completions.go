@@ -130,9 +130,9 @@ func (s *Server) complete(r *http.Request, c Caller, req run.Request) (foundRun,
 
 // goOn starts the run that goes on with what the client answered to calls. They
 // wait in the session that is named, else in that of the run which handed them
-// out: where nobody went on in it meanwhile, and the client tells what people
-// said as it was, the client is answered there, so that what the agent did besides
-// is not lost. Else the conversation begins anew as the client tells it.
+// out: where nobody went on in it meanwhile, and the client tells what was said
+// and called as it was, the client is answered there, so that what the agent did
+// besides is not lost. Else the conversation begins anew as the client tells it.
 func (s *Server) goOn(r *http.Request, c Caller, req *run.Request, talk *conversation, named bool) (foundRun, error) {
 	w, err := s.awaitedBy(r.Context(), c, req.Agent, talk.results)
 	if err != nil {
