@@ -70,6 +70,9 @@ func TestATurnOfTwoSubjects(t *testing.T) {
 		{"hello", "find the film with movie_search_film and then put its length into fitness_create_workout", "fitness"},
 		{"create a calendar event for tomorrow", "thanks, looks good", "calendar"},
 		{"create a calendar event for tomorrow", "ok, looks fine", ""},
+		{"search a flight to Rome for the weekend", "take the second one", "flight"},
+		{"search a flight to Rome for the weekend", "does that include a bag?", "flight"},
+		{"list the camera clips", "show me the last three of yesterday", "camera"},
 		{"list the films in the cinema", "and which films are in the other cinema?", ""},
 		{"which plants need watering?", "list the plants with dry soil", ""},
 	} {

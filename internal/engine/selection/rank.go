@@ -13,6 +13,7 @@ type Hit struct {
 	Doc     int // of the docs that the index was made of
 	Score   float64
 	New     float64  // of the score, what the message says for it and for no tool that is listed; all of it where it names the tool
+	Faint   bool     // all that is said for it is words of its subject, or words that say little
 	Reasons []Reason // ordered by layer; their scores add up to Score
 }
 
@@ -46,6 +47,7 @@ type evidence struct {
 	weight   float32
 	postings []retrieval.Posting
 	covered  float32 // the most that it says for a listed doc
+	faint    bool    // it is a word of a subject, or one that says little
 	told     string  // the word, once a hit was explained by it
 }
 
@@ -133,56 +135,34 @@ func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float
 	}
 	x.sum(r)
 	hits := x.best(r, keep, k, float32(floor))
-	r.compare(hits, listed)
+	x.compare(r, listed)
+	for i := range hits {
+		r.explain(&hits[i])
+	}
+	for _, d := range listed {
+		r.listed[d] = false
+	}
 	return hits
 }
 
-// compare says how much of each hit is new beside the docs listed.
-func (r *ranking) compare(hits []Hit, listed []int) {
-	if len(listed) == 0 {
-		for i := range hits {
-			hits[i].New = hits[i].Score
-		}
-		return
-	}
+// compare says of evidence whether it is faint and what it says for the docs
+// listed.
+func (x *Index) compare(r *ranking, listed []int) {
 	for _, d := range listed {
 		r.listed[d] = true
 	}
 	for i := range r.evidence {
 		e := &r.evidence[i]
+		e.faint = e.layer == byTopic || x.known.weak[string(r.text.Bytes(e.word))]
+		if len(listed) == 0 {
+			continue
+		}
 		for _, p := range e.postings {
 			if r.listed[p.Doc] {
 				e.covered = max(e.covered, p.Score)
 			}
 		}
 	}
-	for i := range hits {
-		if h := &hits[i]; !r.listed[h.Doc] {
-			h.New = h.Score * r.newOf(h.Doc)
-		}
-	}
-	for _, d := range listed {
-		r.listed[d] = false
-	}
-}
-
-// newOf is which share of what is said for a doc is said for no listed one. Whose
-// name is said is meant, whatever else is.
-func (r *ranking) newOf(doc int) float64 {
-	all, news := float32(0), float32(0)
-	for i := range r.evidence {
-		e := &r.evidence[i]
-		score := retrieval.Find(e.postings, int32(doc))
-		if score > 0 && e.layer == byName {
-			return 1
-		}
-		all += e.weight * score
-		news += e.weight * max(score-e.covered, 0)
-	}
-	if all == 0 {
-		return 0
-	}
-	return float64(news / all)
 }
 
 // hear takes the message apart.
@@ -431,20 +411,19 @@ func (x *Index) best(r *ranking, keep func(int) bool, k int, floor float32) []Hi
 	if len(r.hits) == 0 {
 		return nil
 	}
-	hits := slices.Clone(r.hits)
-	for i := range hits {
-		r.explain(&hits[i])
-	}
-	return hits
+	return slices.Clone(r.hits)
 }
 
-// explain puts together by layers what was said for a hit.
+// explain puts together by layers what was said for a hit, and what of it is said
+// for no listed doc. Whose name is said is meant, whatever else is.
 func (r *ranking) explain(h *Hit) {
 	var said [layers]Reason
-	total := 0.0
+	total, news, named := 0.0, 0.0, false
+	h.Faint = true
 	for i := range r.evidence {
 		e := &r.evidence[i]
-		score := float64(e.weight * retrieval.Find(e.postings, int32(h.Doc)))
+		found := retrieval.Find(e.postings, int32(h.Doc))
+		score := float64(e.weight * found)
 		if score == 0 {
 			continue
 		}
@@ -455,6 +434,9 @@ func (r *ranking) explain(h *Hit) {
 			}
 		}
 		total += score
+		news += float64(e.weight * max(found-e.covered, 0))
+		named = named || e.layer == byName
+		h.Faint = h.Faint && e.faint
 		to := &said[e.layer]
 		if e.layer == byLetters {
 			to = &said[byWord]
@@ -464,13 +446,14 @@ func (r *ranking) explain(h *Hit) {
 			to.Words = append(to.Words, e.told)
 		}
 	}
-	n := 0
-	for _, s := range said {
-		if s.Score > 0 {
-			n++
-		}
+	switch {
+	case r.listed[h.Doc]:
+	case named:
+		h.New = h.Score
+	default:
+		h.New = h.Score * news / total
 	}
-	h.Reasons = make([]Reason, 0, n)
+	h.Reasons = make([]Reason, 0, layers)
 	for l, s := range said {
 		if s.Score > 0 {
 			s.Layer = layerNames[l]

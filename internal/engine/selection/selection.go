@@ -300,7 +300,8 @@ func (p *picking) score(pinned int) {
 		i, in := p.index[e.Def.Name]
 		return !in || i >= pinned
 	}, p.o.TopK)
-	p.news, p.faint = make(map[string]float64, len(hits)), faint(hits)
+	p.news = make(map[string]float64, len(hits))
+	p.faint = !slices.ContainsFunc(hits, func(h Hit) bool { return !h.Faint })
 	for _, h := range hits {
 		name := p.Catalog.Entries[h.Doc].Def.Name
 		p.news[name] = h.New
@@ -324,13 +325,6 @@ func (p *picking) hits(keep func(e *tool.Entry) bool, k int) []Hit {
 		e := p.entry(p.Catalog.Entries[doc].Def.Name)
 		return e != nil && p.offers(e) && keep(e)
 	}, k, listed)
-}
-
-// faint reports hits for nothing but words of their subject.
-func faint(hits []Hit) bool {
-	return !slices.ContainsFunc(hits, func(h Hit) bool {
-		return len(h.Reasons) != 1 || h.Reasons[0].Layer != layerNames[byTopic]
-	})
 }
 
 // mean adds what the message means, beyond what was found otherwise.
