@@ -63,7 +63,8 @@ func looking(ctx context.Context, s string) *meter {
 	return &meter{ctx: ctx, left: stepsMore + stepsPerByte*len(s), over: errSteps}
 }
 
-// metered is a reader each of whose bytes is a step.
+// metered is a reader each of whose bytes is a step. What stops the work is the
+// error of Read, a [stopped], since parsers take panics for faults of their own.
 type metered struct {
 	io.Reader
 	work *meter
@@ -71,6 +72,8 @@ type metered struct {
 
 func (r metered) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.work.spend(n)
+	if ended := r.work.run(func() { r.work.spend(n) }); ended != nil {
+		return 0, stopped{ended}
+	}
 	return n, err
 }

@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/andybalholm/cascadia"
 	"github.com/antchfx/xmlquery"
 	"github.com/antchfx/xpath"
 	"golang.org/x/net/html"
@@ -28,42 +28,39 @@ func (r *reader) css(ctx context.Context, query string, out *results) error {
 		return fmt.Errorf("the selector has %d characters, at most %d are allowed", len(query), maxMarkupQuery)
 	}
 	query, take := elementPart(query)
-	group, err := cascadia.ParseGroup(query)
-	if err != nil {
-		return fmt.Errorf("the query is no CSS selector: %s", short(err))
-	}
-	// One :has looks at everything below an element; more of them multiply.
-	if n := strings.Count(query, ":has") + strings.Count(query, ":contains") + strings.Count(query, ":matches"); n > 1 {
-		return errors.New("the selector may have :has, :contains or :matches once")
-	}
-	root, err := parseHTML(r.doc.Text)
+	group, err := parseSelectors(query)
 	if err != nil {
 		return err
 	}
-	for n := range root.Descendants() {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	work := &meter{ctx: ctx, left: maxSelectorSteps, over: errSelector}
+	ended := work.run(func() {
+		var root *html.Node
+		if root, err = parseHTML(work, r.doc.Text); err != nil {
+			return
 		}
-		if n.Type != html.ElementNode || !group.Match(n) {
-			continue
-		}
-		text, ok := take(n)
-		if ok && !out.add(text) {
-			return nil
-		}
-	}
-	return nil
+		f := finding{group: group, work: work, yield: func(n *html.Node) bool {
+			text, ok := take(n)
+			work.spend(len(text) / 16)
+			return !ok || out.add(text)
+		}}
+		f.below(root, parts{}, parts{})
+	})
+	return cmp.Or(ended, err)
 }
 
 // parseHTML parses a page. The library refuses by panic what nests too deeply.
-func parseHTML(text string) (root *html.Node, err error) {
+func parseHTML(work *meter, text string) (root *html.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the page can't be parsed: %s; use mode search or lines", short(p))
 		}
 	}()
-	root, err = html.Parse(strings.NewReader(text))
-	if err != nil {
+	root, err = html.Parse(metered{strings.NewReader(text), work})
+	var ended stopped
+	switch {
+	case errors.As(err, &ended):
+		return nil, ended.error
+	case err != nil:
 		return nil, fmt.Errorf("the page can't be parsed: %s; use mode search or lines", short(err))
 	}
 	return root, nil

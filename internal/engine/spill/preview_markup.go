@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -58,6 +59,9 @@ func (o *outline) read(work *meter, s string) {
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
+			if err := z.Err(); err != io.EOF {
+				panic(err) // the work was stopped
+			}
 			return
 		case html.TextToken:
 			if skip != 0 {
