@@ -251,8 +251,10 @@ func (l *loop) work(r *Round, sf tool.Surface) error {
 	for _, o := range r.Outcomes {
 		l.used = l.used || o.Ran()
 		r.State = r.State.Apply(o.Effects...)
-		if o.Ran() || o.Cached {
-			r.State = r.State.Using(o.Tool)
+		for _, used := range append(slices.Clip(o.Own), o) {
+			if used.Ran() || used.Cached {
+				r.State = r.State.Using(used.Tool)
+			}
 		}
 		for _, e := range o.Effects {
 			if e.Kind == tool.PlanMode {

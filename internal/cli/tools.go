@@ -276,6 +276,11 @@ func (a *app) printOutcome(o tool.Outcome, why *api.Explanation) error {
 			return err
 		}
 	}
+	if !a.json {
+		for _, n := range o.Notices {
+			fmt.Fprintln(a.Err, "notice: "+printable(n))
+		}
+	}
 	status, err := 0, error(nil)
 	switch o.Status {
 	case tool.OK:

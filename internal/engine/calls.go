@@ -8,15 +8,44 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
-// Calls knows the calls that were stored.
+// Calls knows the calls that were stored: those that models wrote, those that
+// their tools made, and those that people made by hand.
 type Calls interface {
 	// LastCall returns the newest call of those asked for. ok is false when
 	// there is none.
-	LastCall(ctx context.Context, q CallQuery) (o tool.Outcome, ok bool, err error)
+	LastCall(ctx context.Context, q CallQuery) (c StoredCall, ok bool, err error)
 	// EachCall tells of the calls of those asked for, of all tools when q names
 	// none, whose turn began at since or later, and that have a result, oldest
 	// first.
 	EachCall(ctx context.Context, q CallQuery, since time.Time, tell func(CallFact)) error
+	// KeepCall stores a call by hand that has ended, and those that its tool
+	// made, in short. The oldest of a tool make room.
+	KeepCall(ctx context.Context, c HandCall) error
+}
+
+// StoredCall is a call with who made it. One that no model wrote is there in
+// short ([tool.Outcome.Short]).
+type StoredCall struct {
+	tool.Outcome
+	Parent string // the tool that made it; empty for none
+	Hand   string // the id of the person who made it or its parent by hand; empty for none
+}
+
+// made is who made a call that no model wrote.
+func (c *StoredCall) made() (words string) {
+	if c.Parent != "" {
+		words = ", in a call of " + c.Parent
+	}
+	if c.Hand != "" {
+		words += ", by hand, by " + c.Hand
+	}
+	return words
+}
+
+// HandCall is a call that a person made by hand.
+type HandCall struct {
+	tool.Outcome
+	Agent, Session, Caller string
 }
 
 // CallQuery asks for calls of a tool by an agent.
@@ -69,6 +98,14 @@ func (c *CallStats) close() {
 // quantile is the least of sorted that percent of all don't exceed.
 func quantile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[max((len(sorted)*percent+99)/100-1, 0)]
+}
+
+// KeepCall stores an outcome of [Engine.Invoke] for a run of scope s.
+func (e *Engine) KeepCall(ctx context.Context, s tool.Scope, o tool.Outcome) error {
+	if e.calls == nil {
+		return nil
+	}
+	return e.calls.KeepCall(ctx, HandCall{Outcome: o, Agent: s.Agent(), Session: s.Session(), Caller: s.Caller().ID})
 }
 
 // Stats tells how the calls went that began at since or later, by tool; of one

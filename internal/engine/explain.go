@@ -166,10 +166,10 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 }
 
 // LastCall is the last stored call of a tool that the caller of s may hear of.
-func (e *Engine) LastCall(ctx context.Context, s tool.Scope, name string) (o tool.Outcome, ok bool, err error) {
+func (e *Engine) LastCall(ctx context.Context, s tool.Scope, name string) (c StoredCall, ok bool, err error) {
 	q, ok := e.query(s, name)
 	if !ok {
-		return o, false, nil
+		return c, false, nil
 	}
 	return e.calls.LastCall(ctx, q)
 }
@@ -350,8 +350,9 @@ func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface, why missed) (shown
 }
 
 // last explains the last two states from the last stored call.
-func (x *explainer) last(o *tool.Outcome) {
-	x.yes(called, "last at %s", o.Started.Format("2006-01-02 15:04:05"))
+func (x *explainer) last(c *StoredCall) {
+	o := &c.Outcome
+	x.yes(called, "last at %s%s", o.Started.Format("2006-01-02 15:04:05"), c.made())
 	switch {
 	case o.Cached:
 		x.yes(executed, "answered by the result cache")

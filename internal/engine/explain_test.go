@@ -20,16 +20,18 @@ import (
 // stored has one stored call of each tool that it knows.
 type stored map[string]tool.Outcome
 
-func (s stored) LastCall(_ context.Context, q engine.CallQuery) (tool.Outcome, bool, error) {
+func (s stored) LastCall(_ context.Context, q engine.CallQuery) (c engine.StoredCall, ok bool, err error) {
 	if q.Agent != "writer" || q.Session != "s" || q.Caller != "" && q.Caller != user.ID {
-		return tool.Outcome{}, false, errors.New("the wrong session was asked for")
+		return c, false, errors.New("the wrong session was asked for")
 	}
 	if q.Tool == "unreadable" {
-		return tool.Outcome{}, false, errors.New("disk full")
+		return c, false, errors.New("disk full")
 	}
-	o, ok := s[q.Tool]
-	return o, ok, nil
+	c.Outcome, ok = s[q.Tool]
+	return c, ok, nil
 }
+
+func (stored) KeepCall(context.Context, engine.HandCall) error { return nil }
 
 func (stored) EachCall(context.Context, engine.CallQuery, time.Time, func(engine.CallFact)) error {
 	return nil
@@ -220,10 +222,12 @@ fix: build goclaw with a plugin that brings zzz (docs/adding-a-tool.md)
 // asked notes what was asked for, and knows nothing.
 type asked []engine.CallQuery
 
-func (a *asked) LastCall(_ context.Context, q engine.CallQuery) (tool.Outcome, bool, error) {
+func (a *asked) LastCall(_ context.Context, q engine.CallQuery) (c engine.StoredCall, ok bool, err error) {
 	*a = append(*a, q)
-	return tool.Outcome{}, false, nil
+	return c, false, nil
 }
+
+func (*asked) KeepCall(context.Context, engine.HandCall) error { return nil }
 
 func (*asked) EachCall(context.Context, engine.CallQuery, time.Time, func(engine.CallFact)) error {
 	return nil

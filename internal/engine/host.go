@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/engine/selection"
@@ -17,6 +18,7 @@ const (
 	maxOwn      = 10_000 // calls that one call makes
 	maxProgress = 500    // bytes of a word about how far a call is
 	maxNested   = 100    // approvals of its calls that a call's outcome tells
+	maxKept     = 200    // of its calls that a call's outcome tells in short
 )
 
 // host is lent to one call. It implements [tool.Host] and keeps what the
@@ -45,6 +47,7 @@ type did struct {
 	changed []tool.Effect // of those, what calls did that changed something
 	touches []tool.Touch
 	asked   []tool.Approval // what people were asked about them
+	own     []tool.Outcome  // they themselves, in short
 }
 
 // Progress tells whoever watches how far the call is.
@@ -165,6 +168,10 @@ func (d *did) add(out *tool.Outcome, changed []tool.Effect) {
 	}
 	d.asked = append(d.asked, out.Nested...)
 	d.asked = d.asked[:min(len(d.asked), maxNested)]
+	d.own = append(append(d.own, out.Own...), out.Short())
+	if len(d.own) >= 2*maxKept { // not at each
+		d.own = slices.Clone(d.own[len(d.own)-maxKept:])
+	}
 }
 
 // report passes on, as its caller's, how far a call is and that a person is
@@ -188,6 +195,7 @@ func (h *host) end() did {
 	defer h.mu.Unlock()
 	h.over = true
 	d := h.did
+	d.own = d.own[max(len(d.own)-maxKept, 0):]
 	d.effects, d.changed = tool.Coalesce(d.effects), tool.Coalesce(d.changed)
 	return d
 }

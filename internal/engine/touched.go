@@ -14,10 +14,10 @@ const maxTouches = 200
 // touched notes what the call read and wrote, as far as it was known before
 // and as running it found out, its own calls included, what people were asked
 // about these, and what it changes in the state. Now that all is known the
-// result may be kept for equal calls.
+// result may be kept for equal calls. What its own calls were stands there, too.
 func touched(_ context.Context, inv *invocation) bool {
 	own := inv.host.end()
-	inv.out.Nested = own.asked
+	inv.out.Nested, inv.out.Own = own.asked, own.own
 	inv.out.Touches = gather(slices.Concat(inv.touches, own.touches, inv.result.Touched))
 	inv.out.Effects = append(own.effects, inv.result.Effects...)
 	if inv.changed = own.changed; !inv.entry.Def.ReadOnly {

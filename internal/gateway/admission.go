@@ -22,7 +22,7 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 		return nil, err
 	}
 	args, of := json.RawMessage("{}"), "without arguments"
-	if called && len(last.Args) > 0 {
+	if called = called && len(last.Args) > 0; called {
 		args, of = last.Args, "with the arguments of the last one"
 	}
 	call, _ := look.Agent.Engine.Imagine(ctx, look.Scope, name, args)

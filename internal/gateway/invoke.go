@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,13 +17,27 @@ import (
 // message brings one.
 const handTitle = "Calls by hand"
 
+// Bounds of what is done beside a call by hand.
+const (
+	// holdLimit is how long another process may work in the session before a
+	// call that changes something is refused for it: another call by hand takes
+	// no longer.
+	holdLimit = time.Second
+	keepLimit = 10 * time.Second // for storing the call
+)
+
 // Invoke implements [api.Backend]. Without a session the call belongs to one
 // fixed session of the caller, so that a ref that one call gives is valid in
-// the next. It doesn't hold the session and needn't wait for a run that does;
-// what it did to the session's state, such as plan mode and the files it saw, is
-// applied to it afterwards, and the session begins with that where there is none.
-// The error is [run.ErrNotYours] when the session is another person's and the
-// caller has no privileges, and [run.ErrClosed] when the gateway stops.
+// the next. It doesn't hold the session and needn't wait for a run of this process
+// that does; what it did to the session's state, such as plan mode and the files
+// it saw, is applied to it afterwards, and the session begins with that where
+// there is none. The call is recorded in short beside the conversation.
+//
+// The error says that nothing ran: it is [run.ErrNotYours] when the session is
+// another person's and the caller has no privileges, [session.ErrHeld] when another
+// process works in it and the tool changes something, and [run.ErrClosed] when the
+// gateway stops. A call that ran has its outcome, with notices of what could not be
+// kept.
 func (g *Gateway) Invoke(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error) {
 	return g.InvokeTold(ctx, req, name, args, nil)
 }
@@ -43,14 +58,64 @@ func (g *Gateway) InvokeTold(ctx context.Context, req run.Request, name string, 
 	if err := g.mayAffect(ctx, look); err != nil {
 		return tool.Outcome{}, err
 	}
+	if err := g.within(ctx, look, name); err != nil {
+		return tool.Outcome{}, err
+	}
 	o := look.Agent.Engine.Invoke(ctx, look.Scope, look.Target, look.State, name, args, emit)
 	if m := g.metrics.Load(); m != nil {
 		m.Call(o)
 	}
-	if err := g.affect(ctx, look, o.Effects); err != nil {
-		return o, fmt.Errorf("%s ended with %q, and what it did to session %s is not kept: %w", o.Tool, o.Status, look.Key, err)
-	}
+	g.settle(context.WithoutCancel(ctx), look, &o)
 	return o, nil
+}
+
+// within reports, before a tool runs that changes something, that another process
+// works in the session, so that what the call does to its state could not be kept.
+func (g *Gateway) within(ctx context.Context, l Look, name string) error {
+	if e, ok := l.Agent.Registry.Catalog().Find(name); !ok || e.Def.ReadOnly || !l.Stored || g.busy(l.Key) {
+		return nil
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, holdLimit, session.ErrHeld)
+	defer cancel()
+	release, err := g.holds.Hold(limited, l.Key)
+	switch {
+	case err == nil:
+		release()
+	case errors.Is(err, session.ErrHeld) && g.busy(l.Key):
+		return nil // a run of this process has begun
+	case errors.Is(err, session.ErrHeld):
+		return fmt.Errorf("nothing ran: another process works in session %s, so that what %s does to it could not be kept: %w", l.Key, name, session.ErrHeld)
+	}
+	return err
+}
+
+// busy reports whether a run of this process is in a session.
+func (g *Gateway) busy(key session.Key) bool {
+	going, waiting := g.Runner.Session(key)
+	return going != nil || len(waiting) > 0
+}
+
+// settle keeps what a call by hand did, and that it was made. The outcome tells
+// what could not be kept: the call has happened all the same.
+func (g *Gateway) settle(ctx context.Context, l Look, o *tool.Outcome) {
+	if err := g.affect(ctx, l, o.Effects); err != nil {
+		why := "it could not be stored"
+		switch {
+		case errors.Is(err, session.ErrHeld):
+			why = "another process works in it"
+		case errors.Is(err, run.ErrNotYours):
+			why = "somebody else has begun it meanwhile"
+		default:
+			g.log.Error("what a call by hand did to its session is not kept", "session", l.Key.String(), "tool", o.Tool, "err", err)
+		}
+		o.Notices = append(o.Notices, fmt.Sprintf("what %s did to the state of session %s is not kept, since %s; the call itself ended as it says", o.Tool, l.Key, why))
+	}
+	ctx, cancel := context.WithTimeout(ctx, keepLimit)
+	defer cancel()
+	if err := l.Agent.Engine.KeepCall(ctx, l.Scope, *o); err != nil {
+		g.log.Error("a call by hand is not recorded", "session", l.Key.String(), "tool", o.Tool, "err", err)
+		o.Notices = append(o.Notices, "the call is not recorded, since that could not be stored: explaining and counting don't know it")
+	}
 }
 
 // mayAffect reports why the caller of l may not touch the session, nil when they

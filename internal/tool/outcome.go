@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/lib/source"
@@ -75,6 +76,11 @@ type Outcome struct {
 	// in the order in which these calls ended; at most 100.
 	Nested []Approval `json:"nested_approvals,omitempty"`
 
+	// Own are the calls that the tool made, in short as [Outcome.Short] gives
+	// them, in the order in which they ended; of more than 200 the last. They are
+	// stored apart, and no transcript has them.
+	Own []Outcome `json:"-"`
+
 	Effects []Effect `json:"effects,omitempty"`
 	Touches []Touch  `json:"touches,omitempty"`
 
@@ -83,6 +89,9 @@ type Outcome struct {
 	Chars  int    `json:"chars,omitempty"`  // its length in code points, when it is kept
 	Digest string `json:"digest,omitempty"` // of the result before it was shortened; empty for tools that are meant to repeat
 	Cached bool   `json:"cached,omitempty"` // answered by the result cache
+
+	// Notices tell whoever made the call by hand what of it could not be kept.
+	Notices []string `json:"notices,omitempty"`
 
 	Started time.Time  `json:"started"`
 	Ended   time.Time  `json:"ended"`
@@ -106,6 +115,44 @@ func (o Outcome) Failed() bool { return o.Status.Failed() }
 
 // Failed is [Outcome.Failed].
 func (s Status) Failed() bool { return s != OK && s != Handed }
+
+// Bounds of an outcome in short, in bytes.
+const (
+	maxShortText = 300
+	maxShortArgs = 2000
+)
+
+// Short is what is kept of a call that no model wrote: how it ended and why, not
+// what it brought. Of what it said there is the beginning where it failed, of its
+// arguments all unless they are long.
+func (o Outcome) Short() Outcome {
+	s := Outcome{Tool: o.Tool, Status: o.Status, Step: o.Step, Cached: o.Cached, Started: o.Started, Ended: o.Ended}
+	if len(o.Args) <= maxShortArgs {
+		s.Args = o.Args
+	}
+	if o.Refusal != nil {
+		r := *o.Refusal
+		r.Reason, r.Allowed = begins(r.Reason), begins(r.Allowed)
+		s.Refusal = &r
+	}
+	if o.Approval != nil {
+		a := *o.Approval
+		a.Args = nil
+		s.Approval = &a
+	}
+	if o.Failed() {
+		s.Content = []llm.Part{llm.Text(begins(llm.JoinText(o.Content)))}
+	}
+	return s
+}
+
+// begins is the beginning of s.
+func begins(s string) string {
+	if len(s) > maxShortText {
+		s = strings.ToValidUTF8(s[:maxShortText], "") + "…"
+	}
+	return s
+}
 
 // Result is the outcome as the transcript holds it.
 func (o Outcome) Result() *llm.ToolResult {

@@ -16,33 +16,48 @@ import (
 // one when nothing runs it any more, and no status while it is going. It reads
 // calls from the newest back, so a tool that was never called costs a look at
 // all of them. The calls that a fork begins with count in that fork only.
-func (s *Sessions) LastCall(ctx context.Context, q engine.CallQuery) (o tool.Outcome, ok bool, err error) {
+func (s *Sessions) LastCall(ctx context.Context, q engine.CallQuery) (c engine.StoredCall, ok bool, err error) {
 	err = s.db.read(ctx, func(t *tx) error {
-		var row int64
-		var turn, round, index int
-		err := t.row("SELECT t.session, t.number, r.number, c.idx"+
-			" FROM calls c JOIN rounds r ON r.id = c.round JOIN turns t ON t.id = r.turn JOIN sessions s ON s.id = t.session"+
-			" WHERE c.tool = ? AND s.agent = ? AND (s.name = ? OR ? = '' AND t.copied IS NULL) AND (? = '' OR s.caller = ?) ORDER BY c.id DESC LIMIT 1",
-			[]any{q.Tool, q.Agent, q.Session, q.Session, q.Caller, q.Caller}, []any{&row, &turn, &round, &index})
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
+		side, beside, err := lastSide(t, q)
 		if err != nil {
 			return err
 		}
-		turns, err := readTurns(t, row, turn, turn, session.Whole)
-		if err != nil {
+		if c.Outcome, ok, err = lastWritten(t, q); err != nil {
 			return err
 		}
-		for _, r := range turns[0].Rounds {
-			if r.Number == round && index < len(r.Outcomes) {
-				o, ok = r.Outcomes[index], true
-				return nil
-			}
+		// One that has no result yet is going on.
+		if beside && (!ok || !c.Started.IsZero() && side.Started.After(c.Started)) {
+			c, ok = side, true
 		}
-		return fmt.Errorf("round %d of turn %d: there is no call %d", round, turn, index)
+		return nil
 	})
-	return o, ok, err
+	return c, ok, err
+}
+
+// lastWritten is the newest of the calls that models wrote.
+func lastWritten(t *tx, q engine.CallQuery) (o tool.Outcome, ok bool, err error) {
+	var row int64
+	var turn, round, index int
+	err = t.row("SELECT t.session, t.number, r.number, c.idx"+
+		" FROM calls c JOIN rounds r ON r.id = c.round JOIN turns t ON t.id = r.turn JOIN sessions s ON s.id = t.session"+
+		" WHERE c.tool = ? AND s.agent = ? AND (s.name = ? OR ? = '' AND t.copied IS NULL) AND (? = '' OR s.caller = ?) ORDER BY c.id DESC LIMIT 1",
+		[]any{q.Tool, q.Agent, q.Session, q.Session, q.Caller, q.Caller}, []any{&row, &turn, &round, &index})
+	if errors.Is(err, sql.ErrNoRows) {
+		return o, false, nil
+	}
+	if err != nil {
+		return o, false, err
+	}
+	turns, err := readTurns(t, row, turn, turn, session.Whole)
+	if err != nil {
+		return o, false, err
+	}
+	for _, r := range turns[0].Rounds {
+		if r.Number == round && index < len(r.Outcomes) {
+			return r.Outcomes[index], true, nil
+		}
+	}
+	return o, false, fmt.Errorf("round %d of turn %d: there is no call %d", round, turn, index)
 }
 
 // EachCall implements [engine.Calls]. The calls that a fork begins with count
@@ -51,9 +66,12 @@ func (s *Sessions) EachCall(ctx context.Context, q engine.CallQuery, since time.
 	return s.db.read(ctx, func(t *tx) error {
 		return t.each("SELECT c.tool, c.status, c.started, c.ended FROM turns t JOIN sessions s ON s.id = t.session"+
 			" JOIN rounds r ON r.turn = t.id JOIN calls c ON c.round = r.id"+
-			" WHERE t.started >= coalesce(?, 0) AND t.copied IS NULL AND s.agent = ? AND (? = '' OR s.name = ?) AND (? = '' OR s.caller = ?)"+
-			" AND (? = '' OR c.tool = ?) AND c.status IS NOT NULL ORDER BY t.started, c.id",
-			[]any{nano(since), q.Agent, q.Session, q.Session, q.Caller, q.Caller, q.Tool, q.Tool},
+			" WHERE t.started >= ifnull(?1, 0) AND t.copied IS NULL AND s.agent = ?2 AND (?3 = '' OR s.name = ?3) AND (?4 = '' OR s.caller = ?4)"+
+			" AND (?5 = '' OR c.tool = ?5) AND c.status IS NOT NULL"+
+			" UNION ALL SELECT tool, status, started, ended FROM side_calls"+
+			" WHERE started >= ifnull(?1, 0) AND NOT copied AND agent = ?2 AND (?3 = '' OR session = ?3) AND (?4 = '' OR caller = ?4) AND (?5 = '' OR tool = ?5)"+
+			" ORDER BY 3",
+			[]any{nano(since), q.Agent, q.Session, q.Caller, q.Tool},
 			func(scan func(...any) error) error {
 				var f engine.CallFact
 				var status string

@@ -101,13 +101,21 @@ FROM turns o JOIN rounds r ON r.turn = o.id JOIN calls c ON c.round = r.id
 JOIN turns n ON n.session = ?2 AND n.number = o.number JOIN rounds m ON m.turn = n.id AND m.number = r.number
 WHERE o.session = ?1 AND o.number <= ?3 ORDER BY r.number, c.idx`
 
+	forkOwn = `
+INSERT INTO side_calls (call, agent, session, caller, copied, parent, tool, status, started, ended, body)
+SELECT k.id, s.agent, s.name, s.caller, 1, x.parent, x.tool, x.status, x.started, x.ended, x.body
+FROM turns o JOIN rounds r ON r.turn = o.id JOIN calls c ON c.round = r.id JOIN side_calls x ON x.call = c.id
+JOIN turns n ON n.session = ?2 AND n.number = o.number JOIN rounds m ON m.turn = n.id AND m.number = r.number
+JOIN calls k ON k.round = m.id AND k.idx = c.idx JOIN sessions s ON s.id = ?2
+WHERE o.session = ?1 AND o.number <= ?3 ORDER BY x.id`
+
 	forkSnapshots = "INSERT INTO snapshots (session, name, text) SELECT ?, name, text FROM snapshots WHERE session = ?"
 )
 
 // copyRows copies what the session with the row old begins with to the one with
 // the row id, which has nothing yet.
 func (c beginning) copyRows(t *tx, old, id int64) error {
-	for _, query := range []string{forkTurns, forkRounds, forkCalls} {
+	for _, query := range []string{forkTurns, forkRounds, forkCalls, forkOwn} {
 		if _, err := t.exec(query, old, id, c.turns); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ var migrations embed.FS
 const (
 	// schemaVersion is the number of the last migration, which sets the file's
 	// user_version to it.
-	schemaVersion = 13
+	schemaVersion = 14
 	// applicationID marks the file as GoClaw's: "Claw".
 	applicationID = 0x436C6177
 )

@@ -174,10 +174,14 @@ func (s *Sessions) Result(ctx context.Context, run string, round, index int, o t
 		if err := row.dedupe(t, o.Ref); err != nil {
 			return err
 		}
-		n, err := t.exec("UPDATE calls SET "+outcomeSet+" WHERE round = "+roundOfRun+" AND idx = ?",
-			args(row.values(), []any{run, round, index})...)
-		if err == nil && n != 1 {
+		var id int64
+		err := t.row("UPDATE calls SET "+outcomeSet+" WHERE round = "+roundOfRun+" AND idx = ? RETURNING round",
+			args(row.values(), []any{run, round, index}), []any{&id})
+		if errors.Is(err, sql.ErrNoRows) {
 			err = fmt.Errorf("call %d of round %d of run %s: %w", index, round, run, session.ErrNotFound)
+		}
+		if err == nil {
+			err = putOwn(t, id, index, &o)
 		}
 		if err != nil || len(row.media) == 0 {
 			return err
@@ -221,6 +225,9 @@ func (s *Sessions) Settled(ctx context.Context, run string, r *agent.Round) erro
 			}
 			if _, err := t.exec("UPDATE calls SET "+outcomeSet+" WHERE round = ? AND idx = ? AND "+outcomeDiffers,
 				args(row.values(), []any{round, i}, row.values())...); err != nil {
+				return err
+			}
+			if err := putOwn(t, round, i, &r.Outcomes[i]); err != nil {
 				return err
 			}
 		}
@@ -453,8 +460,10 @@ func (s *Sessions) Delete(ctx context.Context, key session.Key) error {
 		if _, err := t.exec("DELETE FROM inbox WHERE agent = ? AND name = ?", key.Agent, key.ID); err != nil {
 			return err
 		}
-		if _, err := t.exec("DELETE FROM approvals WHERE agent = ? AND session = ?", key.Agent, key.ID); err != nil {
-			return err
+		for _, table := range []string{"approvals", "side_calls"} {
+			if _, err := t.exec("DELETE FROM "+table+" WHERE agent = ? AND session = ?", key.Agent, key.ID); err != nil {
+				return err
+			}
 		}
 		return dropSession(t, key.String())
 	})

@@ -2221,6 +2221,8 @@ export interface components {
              *     in the order in which these calls ended; at most 100.
              */
             nested_approvals?: components["schemas"]["ToolApproval"][];
+            /** @description Notices tell whoever made the call by hand what of it could not be kept. */
+            notices?: string[];
             /** @description where the whole result is kept */
             ref?: string;
             refusal?: components["schemas"]["ToolRefusal"];
