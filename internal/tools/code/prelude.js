@@ -5,15 +5,17 @@
 	const { ask, wait, log } = globalThis.host
 	delete globalThis.host
 	const { parse, stringify } = JSON
-	const { defineProperty } = Object
+	const { defineProperty, keys } = Object
+	const { isView } = ArrayBuffer
 	const { apply } = Reflect
 	const { then } = Promise.prototype
 	const { get: mapGet, set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype
 	const { join } = Array.prototype
 	const { indexOf, slice } = String.prototype
 	const { has: setHas, add: setAdd } = WeakSet.prototype
+	const { forEach: eachOf } = Set.prototype
 	const { get: size } = Object.getOwnPropertyDescriptor(Map.prototype, 'size')
-	const P = Promise, E = Error, T = TypeError, S = String
+	const P = Promise, E = Error, T = TypeError, S = String, M = Map, Several = Set
 
 	const waiting = new Map() // of requests without a reply, by their number
 	const unheard = new Map() // from rejected promises that nobody listens to, to what was thrown
@@ -21,6 +23,41 @@
 	let asked = 0, state = 'pending', outcome
 
 	const hidden = (o, name, value) => defineProperty(o, name, { __proto__: null, value, writable: true, configurable: true })
+
+	const put = (o, name, value) => defineProperty(o, name, { __proto__: null, value, writable: true, enumerable: true, configurable: true })
+
+	// replaced is a value as JSON has it, where that would leave out what matters: errors, maps, sets, large and odd numbers.
+	const replaced = (_, v) => {
+		if (typeof v === 'bigint' || typeof v === 'number' && (v !== v || v === 1 / 0 || v === -1 / 0)) return S(v)
+		if (typeof v !== 'object' || v === null) return v
+		if (v instanceof E) {
+			const o = { __proto__: null, name: S(v.name), message: S(v.message) }
+			const names = keys(v)
+			for (let i = 0; i < names.length; i++) put(o, names[i], v[names[i]])
+			if (v.errors !== undefined) put(o, 'errors', v.errors)
+			return o
+		}
+		const list = []
+		if (v instanceof M) {
+			let o = { __proto__: null }
+			apply(mapForEach, v, [(value, key) => {
+				if (typeof key !== 'string') o = undefined
+				else if (o) put(o, key, value)
+				put(list, list.length, [key, value])
+			}])
+			return o ?? list
+		}
+		if (v instanceof Several) {
+			apply(eachOf, v, [(value) => put(list, list.length, value)])
+			return list
+		}
+		if (isView(v) && v.length !== undefined) {
+			for (let i = 0; i < v.length; i++) put(list, i, v[i])
+			return list
+		}
+		return v
+	}
+	const json = (v) => stringify(v, replaced)
 
 	// here is the place in the script that called us.
 	const here = () => {
@@ -74,7 +111,7 @@
 
 	const call = (name, args) => {
 		text(name, 'tools.call takes the name of a tool and its arguments')
-		const given = args === undefined || args === null ? '{}' : stringify(args)
+		const given = args === undefined || args === null ? '{}' : json(args)
 		if (given === undefined) throw new T('the arguments of a tool are an object')
 		const a = request('call', name, given)
 		const promise = new P((resolve, reject) => {
@@ -102,11 +139,11 @@
 	// shown is a value for people: texts as they are, objects as JSON.
 	const shown = (v) => {
 		if (typeof v !== 'object' || v === null || v instanceof E) return S(v)
-		let json
+		let words
 		try {
-			json = stringify(v)
+			words = json(v)
 		} catch {}
-		return json === undefined ? S(v) : json
+		return words === undefined ? S(v) : words
 	}
 
 	// told is what was thrown, and where. What is thrown may throw when it is asked for its text.
@@ -123,17 +160,22 @@
 		return t
 	}
 
-	globalThis.tools = {
+	const ours = {
 		search: (query) => now(request('search', text(query, 'tools.search takes a text to look for'))),
 		describe: (name) => now(request('describe', text(name, 'tools.describe takes the name of a tool'))),
 		call,
 	}
+	// A tool may be called by its name, too: tools.NAME({…}).
+	globalThis.tools = new Proxy(ours, {
+		__proto__: null,
+		get: (_, name) => name in ours || typeof name !== 'string' || name === 'then' || name === 'toJSON' ? ours[name] : (args) => call(name, args),
+	})
 	const print = (...values) => {
 		const words = []
 		for (let i = 0; i < values.length; i++) hidden(words, i, shown(values[i]))
 		apply(log, stringify(apply(join, words, [' '])), [])
 	}
-	globalThis.console = { log: print, info: print, warn: print, error: print, debug: print }
+	globalThis.console = { log: print, info: print, warn: print, error: print, debug: print, trace: print, dir: print, table: print, group: print, groupEnd() {} }
 
 	// What follows is called by Go.
 	return {
@@ -160,8 +202,8 @@
 		},
 		error: () => stringify(told(outcome)),
 		value() {
-			const json = stringify(outcome)
-			return json === undefined ? '' : json
+			const value = json(outcome)
+			return value === undefined ? '' : value
 		},
 	}
 })()

@@ -367,11 +367,17 @@ func (s *script) words(t told) string {
 	case "InternalError: stack overflow", "SyntaxError: stack overflow":
 		t.Text = "RangeError: functions call each other, or things are in each other, too deep"
 	}
+	if absent.MatchString(t.Text) {
+		t.Text += "; a script has no timers, network, files or modules, only tools"
+	}
 	if len(t.Text) > maxTold {
 		t.Text = strings.ToValidUTF8(t.Text[:maxTold], "") + " …"
 	}
 	return t.Text + s.place(t.Stack)
 }
+
+// absent is a failure of what other places have where scripts run.
+var absent = regexp.MustCompile(`^ReferenceError: '(set(Timeout|Interval|Immediate)|require|process|fetch|XMLHttpRequest|WebSocket|Buffer|module|exports|Deno|Bun|window|document)' is not defined$`)
 
 // maxTold is how much is told of a failure, in bytes.
 const maxTold = 4 << 10

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -95,7 +96,7 @@ func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Res
 		ctx: own, child: child, desk: newDesk(own, call.Host), limits: r.limits, stirred: make(chan struct{}, 1),
 		work: func() (func(), error) { return r.working.Take(own, who) }, rest: rest,
 	}
-	e, err := s.serve(in.Script)
+	e, err := s.serve(unfenced(in.Script))
 	cancel()
 	s.calls.Wait()
 	s.pause()
@@ -106,6 +107,18 @@ func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Res
 		e = end{Error: err.Error()}
 	}
 	return s.result(e), nil
+}
+
+// fence is what models write around a script now and then, as if it were shown to
+// people.
+var fence = regexp.MustCompile("^\\s*```[a-zA-Z]*[ \\t]*\r?\n((?s:.*))\n[ \\t]*```\\s*$")
+
+// unfenced is a script without the fence around it, on the lines that it has.
+func unfenced(script string) string {
+	if at := fence.FindStringSubmatchIndex(script); at != nil {
+		return strings.Repeat("\n", strings.Count(script[:at[2]], "\n")) + script[at[2]:at[3]]
+	}
+	return script
 }
 
 // session is one script, seen from the gateway.
@@ -389,11 +402,11 @@ func (s *session) done() string {
 	return "These calls had been made, and what they did stands: " + strings.Join(names, ", ") + ".\n"
 }
 
-// plain is a value as the model reads it: a text as it is.
+// plain is a value as the model reads it: a text as it is, unless it is empty.
 func plain(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		return text
+	var text *string
+	if json.Unmarshal(value, &text) == nil && text != nil && *text != "" {
+		return *text
 	}
 	return strings.ToValidUTF8(string(value), "\ufffd")
 }
