@@ -173,7 +173,7 @@ func (u *Unoffered) Error() string {
 // decided about the agent is not told: whoever asks may be anybody.
 func reasonOf(sf *tool.Surface, name string) string {
 	for _, r := range sf.Removed {
-		if r.Tool == name && !r.Secret() {
+		if r.Tool == name && !r.Secret {
 			return r.Reason
 		}
 	}

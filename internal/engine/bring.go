@@ -20,17 +20,20 @@ var errRepeated = errors.New("the name stands twice")
 // gets through is handed to the client, with which the turn ends.
 //
 // A name that the agent has stays the agent's: the client's tool is left out,
-// which skipped tells. What is returned takes them back, when the run settles.
-// The error says that a tool is unusable.
-func (e *Engine) Bring(run string, b tool.Brought) (skipped []tool.Note, revoke func(), err error) {
+// which skipped tells of scope s that asks target t. A name that is denied to the
+// agent is free, or whoever brings a tool could find out about those. What is
+// returned takes the tools back, when the run settles. The error says that a tool
+// is unusable.
+func (e *Engine) Bring(s tool.Scope, t llm.Target, b tool.Brought) (skipped []tool.Note, revoke func(), err error) {
 	own, cat := tool.NewRegistry(), e.registry.Catalog()
+	dec := e.decider.Decide(cat, s, t)
 	owner := tool.Owner{Kind: tool.ClientOwner}
 	turn := &clientTurn{single: b.Single}
 	for i, c := range b.Tools {
 		if slices.ContainsFunc(b.Tools[:i], func(o tool.ClientTool) bool { return o.Name == c.Name }) {
 			return nil, nil, fmt.Errorf("bring %s to a run: %w", c.Name, errRepeated)
 		}
-		if other, taken := cat.Find(c.Name); taken {
+		if other, taken := cat.Find(c.Name); taken && !dec.Secret(c.Name) {
 			n := tool.Note{
 				Tool: c.Name, Owner: owner, State: "registered",
 				Reason: fmt.Sprintf("the name is taken by %s", other.Owner), Fix: "have the client name its tool otherwise",
@@ -44,7 +47,7 @@ func (e *Engine) Bring(run string, b tool.Brought) (skipped []tool.Note, revoke 
 			return nil, nil, fmt.Errorf("bring %s to a run: %s", c.Name, notes[0].Reason)
 		}
 	}
-	return skipped, e.decider.Bring(run, own.Catalog()), nil
+	return skipped, e.decider.Bring(s.Run(), own.Catalog()), nil
 }
 
 // definition is what the engine knows of a client's tool: nothing of what it
@@ -133,12 +136,13 @@ func (e *Engine) Known(s tool.Scope) *tool.Catalog {
 	if more == nil {
 		return cat
 	}
-	all := &tool.Catalog{Revision: cat.Revision, Entries: slices.Clone(cat.Entries), Notes: slices.Concat(cat.Notes, more.Notes)}
-	for _, e := range more.Entries {
-		if _, taken := cat.Find(e.Def.Name); !taken {
+	all := &tool.Catalog{Revision: cat.Revision, Notes: slices.Concat(cat.Notes, more.Notes)}
+	for _, e := range cat.Entries {
+		if _, free := more.Find(e.Def.Name); !free {
 			all.Entries = append(all.Entries, e)
 		}
 	}
+	all.Entries = append(all.Entries, more.Entries...)
 	slices.SortFunc(all.Entries, func(a, b *tool.Entry) int { return cmp.Compare(a.Def.Name, b.Def.Name) })
 	return all
 }

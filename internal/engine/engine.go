@@ -31,6 +31,7 @@ import (
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/engine/surface"
 	"github.com/goclaw/goclaw/internal/hook"
+	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -114,8 +115,11 @@ func (e *Engine) Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.
 	sf, lists := e.surface(ctx, s, t, st, ask)
 	if len(sf.Offered) == 0 && len(lists) > 0 && !slices.ContainsFunc(sf.Permitted, shown) {
 		none := &NoToolsError{Lists: lists, Removed: sf.Removed}
-		if !s.Caller().Privileged() { // whom nobody tells what is denied
+		if !s.Caller().Privileged() { // whom nobody tells what is denied, and by what
 			none.Removed = surface.Withheld(sf.Removed)
+			for i := range none.Removed {
+				none.Removed[i].Where = source.Pos{}
+			}
 		}
 		return sf, none
 	}
@@ -125,7 +129,8 @@ func (e *Engine) Offer(ctx context.Context, s tool.Scope, t llm.Target, st tool.
 // shown reports whether a permitted tool may be shown to a model at all.
 func shown(e *tool.Entry) bool { return selection.Hidden(e) == "" }
 
-// surface decides and picks, and tells which explicit lists were in force.
+// surface decides and picks, and tells which explicit lists were in force, as
+// whom the run acts for may know them.
 func (e *Engine) surface(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (sf tool.Surface, lists []string) {
 	sf, lists, _ = e.chosen(ctx, s, t, st, ask)
 	return sf, lists
@@ -145,7 +150,11 @@ func (e *Engine) chosen(ctx context.Context, s tool.Scope, t llm.Target, st tool
 		Offered: c.Offered, Permitted: dec.Permitted, Removed: dec.Removed,
 	}
 	withPresets(ctx, e.presets, &sf, ask, c.Apart)
-	return sf, dec.Lists, e.selector.Missing(r, c)
+	lists = dec.Lists
+	if !s.Caller().Privileged() {
+		lists = dec.Plain
+	}
+	return sf, lists, e.selector.Missing(r, c)
 }
 
 // Execute runs calls against what sf offers. It returns one outcome per call,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type StateLine struct {
 	Rule    string     `json:"rule,omitempty"`
 	Detail  string     `json:"detail,omitempty"`
 	Where   source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
+	// Secret is that of the [tool.Removal] which stopped it.
+	Secret bool `json:"-"`
 }
 
 // Explanation says how far a tool gets for a run, and why no further.
@@ -58,7 +61,14 @@ type Remark struct {
 	// Fix is what to do about it. It becomes that of the explanation where
 	// nothing before it has one.
 	Fix string `json:"-"`
+	// Plain is what those are told who may not know the configuration; nil where
+	// that is the same.
+	Plain *Plain `json:"-"`
 }
+
+// Plain is a [Remark] without words of the configuration. One without Detail is
+// not for those at all.
+type Plain struct{ Detail, Fix string }
 
 // Topic is what a [Remark] is about.
 type Topic string
@@ -202,6 +212,12 @@ func (x *explainer) no(state int, detail string, where source.Pos, fix string) {
 	}
 }
 
+// Secret reports whether x is of a tool that is denied to the agent, of which
+// only those are told who may know the configuration.
+func (x *Explanation) Secret() bool {
+	return slices.ContainsFunc(x.States, func(s StateLine) bool { return s.Secret })
+}
+
 // ambiguous explains a name that several tools can be meant by.
 func (x *explainer) ambiguous(names []string) {
 	x.no(installed, "the name can mean several tools: "+strings.Join(names, ", "), source.Pos{}, "name one of them exactly")
@@ -329,7 +345,7 @@ func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface, why missed) (shown
 	for _, r := range sf.Removed {
 		if r.Tool == e.Def.Name {
 			x.no(exposed, "layer "+r.Layer+": "+r.Reason, r.Where, r.Fix)
-			x.States[exposed].Layer, x.States[exposed].Rule = r.Layer, r.Rule
+			x.States[exposed].Layer, x.States[exposed].Rule, x.States[exposed].Secret = r.Layer, r.Rule, r.Secret
 			return false
 		}
 	}

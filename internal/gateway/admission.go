@@ -50,6 +50,7 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 			m.Detail += fmt.Sprintf("; but the webhook can't be sent, which blocks the call: %s", refusal.Reason)
 			m.Fix = fmt.Sprintf("let the webhook of %s (%s) through: %s", r.Rule.Where.Key, r.Rule.Where.Place(), rule.LetThrough(refusal))
 		}
+		m.Plain = plainly(r.Rule, of, does, r.Unsure && !called)
 		out = append(out, m)
 	}
 	var handlers []string
@@ -59,7 +60,23 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 		}
 	}
 	if len(handlers) > 0 {
-		out = append(out, engine.Remark{Topic: engine.Admission, Detail: "handlers that decide about every call: " + strings.Join(handlers, ", ")})
+		out = append(out, engine.Remark{Topic: engine.Admission, Detail: "handlers that decide about every call: " + strings.Join(handlers, ", "), Plain: &engine.Plain{}})
 	}
 	return out, nil
+}
+
+// plainly is what a user is told of a rule: what it says to them, and not how it
+// reads. somewhere says that it holds for some arguments only.
+func plainly(r rule.Rule, of, does string, somewhere bool) *engine.Plain {
+	p := &engine.Plain{Detail: fmt.Sprintf("a call %s %s", of, does), Fix: "ask an admin of this gateway"}
+	if somewhere {
+		p = &engine.Plain{Detail: fmt.Sprintf("a call %s with some arguments", does)}
+	}
+	if message := strings.TrimSpace(r.Message); message != "" {
+		p.Detail += ": " + message
+	}
+	if r.Action == rule.Approve && p.Fix != "" {
+		p.Fix = "answer when it asks, or " + p.Fix
+	}
+	return p
 }

@@ -144,7 +144,10 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 		Snapshots: g.history, Trim: trim, Parameters: g.models.parameters,
 	})
 	a.profile = run.Profile{
-		Lend: a.Engine.Lend, Bring: a.Engine.Bring,
+		Lend: a.Engine.Lend,
+		Bring: func(ctx context.Context, t agent.Turn, b tool.Brought) ([]tool.Note, func(), error) {
+			return a.Engine.Bring(t.Scope, a.models.probed(ctx, t.Model), b)
+		},
 		Receive: func(ctx context.Context, t agent.Turn) (agent.Turn, error) {
 			return g.history.Receive(ctx, t, a.Engine.Receive)
 		},
@@ -315,13 +318,6 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 			return Look{}, err
 		}
 	}
-	if len(req.Brought.Tools) > 0 {
-		_, revoke, err := a.Engine.Bring(scope.Run(), req.Brought)
-		if err != nil {
-			return Look{}, err
-		}
-		context.AfterFunc(ctx, revoke)
-	}
 	l := Look{Agent: a, Key: session.KeyOf(scope), Scope: scope, Target: a.models.probed(ctx, req.Model), Ask: tool.Ask{Message: req.Message}}
 	s, err := g.Sessions.Session(ctx, l.Key)
 	switch {
@@ -343,5 +339,12 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 		g.log.Warn("a hook failed", "agent", scope.Agent(), "what", f)
 	}
 	l.Scope, l.Added = t.Scope, t.Added
+	if len(req.Brought.Tools) > 0 {
+		_, revoke, err := a.Engine.Bring(l.Scope, l.Target, req.Brought)
+		if err != nil {
+			return Look{}, err
+		}
+		context.AfterFunc(ctx, revoke)
+	}
 	return l, nil
 }

@@ -53,6 +53,8 @@ func known(k *engine.Known) api.KnownTool {
 		t.Description, t.Owner, t.Category = line, e.Owner.String(), e.Def.Category
 		t.ReadOnly = e.Def.ReadOnly
 	}
+	// Of a tool that never came to be no layer says whether it would be denied.
+	t.Secret = k.Entry == nil || k.Secret()
 	return t
 }
 

@@ -15,19 +15,9 @@ type Removal struct {
 	Reason string     `json:"reason"`         // one sentence
 	Where  source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
 	Fix    string     `json:"fix,omitempty"`  // what to do about it
-}
-
-// Secret reports whether what took the tool is kept from users: what an admin
-// decided about the agent, and not what a request took by lists of its own.
-func (r Removal) Secret() bool { return Secret(r.Layer, r.Rule) }
-
-// Secret is [Removal.Secret] of a layer and a rule within it.
-func Secret(layer, rule string) bool {
-	switch layer {
-	case "policy", "optional", "skills.allow", "hook":
-		return rule != "runtime"
-	}
-	return false
+	// Secret says that what an admin decided about the agent takes the tool as
+	// well, whatever took it first, so that models and users are not told of it.
+	Secret bool `json:"-"`
 }
 
 // Ask is what a request is for, as far as the pick of its tools depends on it.

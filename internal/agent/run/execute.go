@@ -186,17 +186,17 @@ func (r *Runner) loop(l *lane, run *Run) {
 		}
 		defer revoke()
 	}
-	skipped, err := r.bring(run)
-	if err != nil {
-		r.refuse(run, err)
-		return
-	}
-	defer skipped.revoke()
 	loop.Prompts = &requests{loop.Prompts, r.opts.Hooks}
 	turn, failures, err := r.Consult(run.ctx, run.turn(), false)
 	if err != nil {
 		failures = nil // the run was stopped, which the loop sees
 	}
+	skipped, err := r.bring(run, turn)
+	if err != nil {
+		r.refuse(run, err)
+		return
+	}
+	defer skipped.revoke()
 	for e := range loop.ProcessStream(run.ctx, turn) {
 		if e.End != nil && run.interrupted() {
 			if !run.hasBegun() && r.park(run) {
@@ -227,11 +227,11 @@ type loan struct {
 }
 
 // bring brings the client's tools, if there are any.
-func (r *Runner) bring(run *Run) (*loan, error) {
+func (r *Runner) bring(run *Run, t agent.Turn) (*loan, error) {
 	if len(run.request.Brought.Tools) == 0 {
 		return &loan{revoke: func() {}}, nil
 	}
-	notes, revoke, err := run.profile.Bring(run.ID, run.request.Brought)
+	notes, revoke, err := run.profile.Bring(run.ctx, t, run.request.Brought)
 	return &loan{notes, revoke}, err
 }
 

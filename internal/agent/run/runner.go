@@ -91,9 +91,9 @@ type Profile struct {
 	Limits    agent.Limits
 	// Lend gives a run tools of its own until revoke is called; see Request.Bound.
 	Lend func(run string, tools ...tool.Tool) (revoke func(), err error)
-	// Bring does the same with tools of an API client; see Request.Brought. It
-	// tells of those that it leaves out.
-	Bring func(run string, b tool.Brought) (skipped []tool.Note, revoke func(), err error)
+	// Bring does the same with tools of an API client for the run of a turn; see
+	// Request.Brought. It tells of those that it leaves out.
+	Bring func(ctx context.Context, t agent.Turn, b tool.Brought) (skipped []tool.Note, revoke func(), err error)
 	// Receive has what a client answered to calls, in what the turn begins with,
 	// become what a model is shown. Without it that is shown as it comes.
 	Receive func(ctx context.Context, t agent.Turn) (agent.Turn, error)

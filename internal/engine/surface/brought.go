@@ -17,7 +17,8 @@ type brought struct {
 
 // Bring has the tools of cat judged beside those of the agent in what is
 // decided for the run, until the returned function is called. A tool whose name
-// the agent has is left out. A run is brought one catalog.
+// the agent has is left out, unless that is secret: to whoever brings one, a name
+// that is denied to the agent is free. A run is brought one catalog.
 func (d *Decider) Bring(run string, cat *tool.Catalog) (revoke func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,13 +57,24 @@ func (d *Decider) join(dec *Decision, own *tool.Catalog, b *brought, s tool.Scop
 	more := judge(b.catalog, &f)
 	out := *dec
 	out.Permitted, out.Removed = slices.Clone(dec.Permitted), slices.Clone(dec.Removed)
+	free := func(name string) bool {
+		if _, ours := own.Find(name); !ours {
+			return true
+		}
+		i := slices.IndexFunc(out.Removed, func(r tool.Removal) bool { return r.Tool == name })
+		if i < 0 || !out.Removed[i].Secret {
+			return false
+		}
+		out.Removed = slices.Delete(out.Removed, i, i+1)
+		return true
+	}
 	for _, e := range more.Permitted {
-		if _, taken := own.Find(e.Def.Name); !taken {
+		if free(e.Def.Name) {
 			out.Permitted = append(out.Permitted, e)
 		}
 	}
 	for _, r := range more.Removed {
-		if _, taken := own.Find(r.Tool); !taken {
+		if free(r.Tool) {
 			out.Removed = append(out.Removed, r)
 		}
 	}

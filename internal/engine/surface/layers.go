@@ -5,14 +5,14 @@ package surface
 // set last, so that a step gets what it declares as far as everything else
 // permits it.
 var Layers = []Layer{
-	{"cap", inCap},
-	{"available", available},
-	{"policy", policy},
-	{"optional", optional},
-	{"skills.allow", skills},
-	{roleLayer, role},
-	{"compatibility", compatibility},
-	{"hook", hooks},
-	{"schema", schema},
-	{"declared", declared},
+	{Name: "cap", Judge: inCap},
+	{Name: "available", Judge: available},
+	{Name: "policy", Judge: policy, Secret: true},
+	{Name: "optional", Judge: optional, Secret: true},
+	{Name: "skills.allow", Judge: skills, Secret: true},
+	{Name: roleLayer, Judge: role},
+	{Name: "compatibility", Judge: compatibility},
+	{Name: "hook", Judge: hooks, Secret: true},
+	{Name: "schema", Judge: schema},
+	{Name: "declared", Judge: declared},
 }

@@ -9,7 +9,7 @@ import (
 
 // lentLayers are asked about tools that the host binds to one run: they are
 // merged behind the policies, and a provider still has to take their schema.
-var lentLayers = []string{"hook", "schema"}
+var lentLayers = slices.DeleteFunc(slices.Clone(Layers), func(l Layer) bool { return l.Name != "hook" && l.Name != "schema" })
 
 // Lend adds entries to what the run may use, until the returned function is
 // called. Their names must not be those of tools of the registry; where one gets
@@ -53,16 +53,8 @@ func (d *Decider) lend(dec *Decision, f *Facts, run string) *Decision {
 		return lent
 	})
 	for _, e := range entries {
-		var r *tool.Removal
-		for _, l := range Layers {
-			if r == nil && slices.Contains(lentLayers, l.Name) {
-				if r = l.Judge(f, e); r != nil {
-					r.Tool, r.Layer = e.Def.Name, l.Name
-				}
-			}
-		}
-		if r != nil {
-			out.Removed = append(out.Removed, *r)
+		if r, removed := f.removal(e, lentLayers); removed {
+			out.Removed = append(out.Removed, r)
 		} else {
 			out.Permitted = append(out.Permitted, f.shown(e))
 		}

@@ -64,11 +64,11 @@ func (f *Facts) who() string {
 }
 
 // Withheld lists what the caller's role alone keeps away, in the order of
-// removed.
+// removed: of what is denied to the agent as well nobody is told.
 func Withheld(removed []tool.Removal) []tool.Removal {
 	var out []tool.Removal
 	for _, r := range removed {
-		if r.Layer == roleLayer {
+		if r.Layer == roleLayer && !r.Secret {
 			out = append(out, r)
 		}
 	}

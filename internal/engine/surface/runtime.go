@@ -7,6 +7,10 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
+// runtimeRule is the name of the rule of what a request brings. It is asked
+// last, so that what it removes no other rule of the policies does.
+const runtimeRule = "runtime"
+
 // runtime is the rule of the lists that a request brings, nil when it brings
 // none. Unlike a policy's, its allow list allows nothing when it is empty, and
 // it names no optional tool: what a request may bring must not add to what the
@@ -15,7 +19,7 @@ func runtime(f *Facts, cat *tool.Catalog) *rule {
 	if !f.Allow.Limited() && len(f.Deny) == 0 {
 		return nil
 	}
-	r := &rule{name: "runtime", kind: lists, removed: map[*tool.Entry]*tool.Removal{}}
+	r := &rule{name: runtimeRule, kind: lists, removed: map[*tool.Entry]*tool.Removal{}}
 	if f.Allow.Limited() {
 		r.allow = "the tools that the request allows"
 	}

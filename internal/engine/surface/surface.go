@@ -34,6 +34,9 @@ type Layer struct {
 	// but its arguments. Tool and Layer of the removal are filled in by the
 	// caller.
 	Judge func(f *Facts, e *tool.Entry) *tool.Removal
+	// Secret says that what it removes is what an admin decided about the agent,
+	// except by the rule of the lists that a request brings.
+	Secret bool
 }
 
 // Facts are all that layers may know of a run. Equal keys mean equal facts, so
@@ -83,8 +86,16 @@ type Decision struct {
 	Permitted []*tool.Entry  // ordered by name
 	Removed   []tool.Removal // ordered by name; the first layer that removed each
 	// Lists are the explicit lists in force: runtime lists and allow lists, as
-	// people know them. When they leave nothing, the run is pointless.
-	Lists []string
+	// people know them. When they leave nothing, the run is pointless. Plain are
+	// the same for those who may not know the configuration.
+	Lists, Plain []string
+}
+
+// Secret reports whether the tool of that name is denied to the agent, so that
+// only who may know the configuration is told of it.
+func (dec *Decision) Secret(name string) bool {
+	r, removed := dec.Removal(name)
+	return removed && r.Secret
 }
 
 // Removal is why the tool of that name is not permitted.
@@ -239,12 +250,11 @@ func (d *Decider) compile(cat *tool.Catalog) *generation {
 
 // judge asks the layers about each tool.
 func judge(cat *tool.Catalog, f *Facts) *Decision {
-	dec := &Decision{Permitted: make([]*tool.Entry, 0, len(cat.Entries)), Lists: f.lists()}
+	dec := &Decision{Permitted: make([]*tool.Entry, 0, len(cat.Entries))}
+	dec.Lists, dec.Plain = f.lists()
 	for _, e := range cat.Entries {
-		if r, layer := removal(f, e); r != nil {
-			dec.Removed = append(dec.Removed, *r)
-			last := &dec.Removed[len(dec.Removed)-1]
-			last.Tool, last.Layer = e.Def.Name, layer
+		if r, removed := f.removal(e, Layers); removed {
+			dec.Removed = append(dec.Removed, r)
 		} else {
 			dec.Permitted = append(dec.Permitted, f.shown(e))
 		}
@@ -252,36 +262,70 @@ func judge(cat *tool.Catalog, f *Facts) *Decision {
 	return dec
 }
 
-// removal is what the first layer says that removes e.
-func removal(f *Facts, e *tool.Entry) (r *tool.Removal, layer string) {
-	for i := range Layers {
-		if r := Layers[i].Judge(f, e); r != nil {
-			return r, Layers[i].Name
+// removal is what the first of layers says that removes e.
+func (f *Facts) removal(e *tool.Entry, layers []Layer) (r tool.Removal, removed bool) {
+	for i := range layers {
+		if first := layers[i].Judge(f, e); first != nil {
+			r = *first
+			r.Tool, r.Layer, r.Secret = e.Def.Name, layers[i].Name, f.secret(e, layers[i:], first)
+			return r, true
 		}
 	}
-	return nil, ""
+	return r, false
 }
 
-func (f *Facts) lists() []string {
-	var lists []string
+// secret reports whether what an admin decided about the agent removes e. The
+// first of layers did, with r; that another one came before it, which a request
+// may have narrowed as it likes, must not tell of the tool.
+func (f *Facts) secret(e *tool.Entry, layers []Layer, r *tool.Removal) bool {
+	for i := range layers {
+		if !layers[i].Secret {
+			continue
+		}
+		if i > 0 {
+			r = layers[i].Judge(f, e)
+		}
+		if r != nil && r.Rule != runtimeRule {
+			return true
+		}
+	}
+	return false
+}
+
+// ofAdmins is how lists of the configuration are called where nobody is told
+// what stands in it.
+const ofAdmins = "what the agent is permitted"
+
+// lists are the explicit lists in force, and the same without words of the
+// configuration.
+func (f *Facts) lists() (lists, plain []string) {
+	add := func(secret bool, list string) {
+		lists = append(lists, list)
+		if secret {
+			list = ofAdmins
+		}
+		if !slices.Contains(plain, list) {
+			plain = append(plain, list)
+		}
+	}
 	if f.Cap.Limited() {
-		lists = append(lists, "the run's cap")
+		add(false, "the run's cap")
 	}
 	for _, r := range f.rules {
 		if r.allow != "" {
-			lists = append(lists, r.allow)
+			add(r.name != runtimeRule, r.allow)
 		}
 	}
 	if f.Skills.Limited() {
-		lists = append(lists, cmp.Or(f.agent.Skills.Where.Key, "skills.allow"))
+		add(true, cmp.Or(f.agent.Skills.Where.Key, "skills.allow"))
 	}
 	if f.Narrowed.Allow.Limited() {
-		lists = append(lists, "the tools that hooks allow ("+f.Narrowed.By+")")
+		add(true, "the tools that hooks allow ("+f.Narrowed.By+")")
 	}
 	if f.Declared.Limited() {
-		lists = append(lists, "the declared tools")
+		add(false, "the declared tools")
 	}
-	return lists
+	return lists, plain
 }
 
 // key is Facts in a form that can be compared.

@@ -334,6 +334,7 @@ func TestRemovalKnowsTheLineThatDecided(t *testing.T) {
 		Reason: `denied by agents.list[writer].tools.deny "github_*"`,
 		Where:  source.Pos{Key: "agents.list[writer].tools.deny[1]", File: "/home/config.yaml", Line: 42},
 		Fix:    `remove "github_*" from agents.list[writer].tools.deny, or use another agent`,
+		Secret: true,
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)

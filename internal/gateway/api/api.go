@@ -347,7 +347,7 @@ func (s *Server) serve(rt route, w *response, r *http.Request) error {
 			s.denied(w, r, c, err)
 			return nil
 		}
-		w.user = c.ID
+		w.user, w.candid = c.ID, !c.discreet()
 		if rt.access == admin && c.Role != auth.Admin {
 			return problem(http.StatusForbidden, "forbidden", "only admins may do this; ask one of them")
 		}
@@ -437,9 +437,9 @@ func (s *Server) log(w *response, r *http.Request, start time.Time) {
 		"took", time.Since(start).Round(time.Microsecond), "user", w.user, "addr", r.RemoteAddr)
 }
 
-// answer writes v as JSON.
+// answer writes v as JSON, as whoever asks is told it.
 func answer(w http.ResponseWriter, status int, v any) error {
-	b, err := json.Marshal(v)
+	b, err := json.Marshal(toldBy(w, v))
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}

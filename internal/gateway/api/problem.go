@@ -218,5 +218,5 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 func writeError(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	// The client may be gone; nobody is left to tell.
-	_ = json.NewEncoder(w).Encode(v)
+	_ = json.NewEncoder(w).Encode(toldBy(w, v))
 }

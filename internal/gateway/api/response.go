@@ -21,6 +21,7 @@ type response struct {
 	status  int   // 0 until the answer begins
 	bytes   int64 // of the body
 	user    string
+	candid  bool // an admin asks; see [response.told]
 	stream  bool
 }
 

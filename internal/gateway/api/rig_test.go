@@ -286,9 +286,7 @@ type backend struct {
 	kept  map[string]llm.Part
 	backs int // messages whose files were taken back
 	// What is told of tools where a test says so.
-	surface *Surface
-	explain func(name string) Explanation
-	invoke  func(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error)
+	invoke func(ctx context.Context, req run.Request, name string, args []byte) (tool.Outcome, error)
 }
 
 func (b *backend) note(req run.Request) {
@@ -314,31 +312,16 @@ func (b *backend) Models(_ context.Context, agent, model string) (ModelChoices, 
 
 func (b *backend) Surface(_ context.Context, req run.Request) (Surface, error) {
 	b.note(req)
-	if b.surface != nil {
-		return *b.surface, nil
-	}
-	return Surface{Agent: req.Agent, Session: req.Session, Origin: req.Origin, Role: req.Caller.Role, Offered: []Tool{}, Others: []Tool{}, Removed: []tool.Removal{}}, nil
+	return Surface{Agent: req.Agent, Session: req.Session, Origin: req.Origin, Role: req.Caller.Role, Offered: []Tool{{Name: "noop", Parameters: []byte(`{}`)}}, Others: []Tool{}, Removed: []tool.Removal{}}, nil
 }
 
 func (b *backend) Explain(_ context.Context, req run.Request, name string) (Explanation, error) {
 	b.note(req)
-	if b.explain != nil {
-		return b.explain(name), nil
-	}
 	return engine.Explanation{Tool: name, Agent: req.Agent, States: []engine.StateLine{}}, nil
 }
 
 func (b *backend) KnownTools(_ context.Context, req run.Request, f ToolFilter) (KnownTools, error) {
 	b.note(req)
-	if b.surface != nil {
-		page := KnownTools{Tools: []KnownTool{}, States: map[string]int{}}
-		for _, r := range b.surface.Removed {
-			if t := (KnownTool{Name: r.Tool, States: b.explain(r.Tool).States}); f.Holds(t) {
-				page.Tools = append(page.Tools, t)
-			}
-		}
-		return page, nil
-	}
 	page := KnownTools{Agent: req.Agent, Tools: []KnownTool{}, States: map[string]int{}, Total: f.Limit}
 	if f.State != nil {
 		page.Next = "state " + *f.State
@@ -348,13 +331,6 @@ func (b *backend) KnownTools(_ context.Context, req run.Request, f ToolFilter) (
 
 func (b *backend) Tool(_ context.Context, req run.Request, name string) (ToolDetail, error) {
 	b.note(req)
-	if b.explain != nil {
-		x := b.explain(name)
-		if x.Strange() {
-			return ToolDetail{}, NoTool(name)
-		}
-		return ToolDetail{Tool: &Tool{Name: name, Parameters: []byte(`{}`)}, Schemas: []ToolSchema{}, Explanation: x}, nil
-	}
 	return ToolDetail{Tool: &Tool{Name: name, Parameters: []byte(`{}`)}, Schemas: []ToolSchema{}, Explanation: Explanation{Tool: name, States: []engine.StateLine{}}}, nil
 }
 

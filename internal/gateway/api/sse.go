@@ -131,7 +131,7 @@ func (s *stream) append(id, event string, data any) error {
 		s.buf = append(append(append(s.buf, "event: "...), event...), '\n')
 	}
 	s.buf = append(s.buf, "data: "...)
-	if err := s.enc.Encode(data); err != nil { // ends with a line break
+	if err := s.enc.Encode(toldBy(s.w, data)); err != nil { // ends with a line break
 		s.buf = s.buf[:begin]
 		return fmt.Errorf("%w: %w", errUnwritable, err)
 	}
@@ -159,7 +159,7 @@ func (s *stream) appendItem(it *item) error {
 	s.buf = append(s.buf, "data: "...)
 	if isChunk(&it.event) {
 		s.buf = append(appendChunk(s.buf, &it.event), '\n')
-	} else if err := s.enc.Encode(&it.event); err != nil {
+	} else if err := s.enc.Encode(toldBy(s.w, &it.event)); err != nil {
 		s.buf = s.buf[:begin]
 		return fmt.Errorf("%w: %w", errUnwritable, err)
 	}

@@ -163,15 +163,12 @@ func listTools(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if err != nil {
 		return err
 	}
-	if c.discreet() {
-		surface = surface.discreetly()
-	}
 	return answer(w, http.StatusOK, surface)
 }
 
 // Holds reports whether the filter lets t pass, whatever state it stops at.
 func (f ToolFilter) Holds(t KnownTool) bool {
-	if f.Discreet && secretIn(t.States) {
+	if f.Discreet && t.Secret {
 		return false
 	}
 	text := strings.ToLower(t.Name + " " + t.Description + " " + t.Owner)
@@ -206,14 +203,6 @@ func listKnown(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if err != nil {
 		return err
 	}
-	if f.Discreet {
-		for i := range page.Tools {
-			for j := range page.Tools[i].States {
-				line := &page.Tools[i].States[j]
-				line.Where = nearby(line.Where)
-			}
-		}
-	}
 	return answer(w, http.StatusOK, page)
 }
 
@@ -223,18 +212,19 @@ func getTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error 
 		return err
 	}
 	name := r.PathValue("name")
-	d, err := s.opts.Backend.Tool(r.Context(), req, name)
+	exact, instead, err := s.meant(r.Context(), c, req, name)
 	if err != nil {
 		return err
 	}
-	if c.discreet() {
-		of, err := s.opts.Backend.Surface(r.Context(), req)
-		if err != nil {
-			return err
-		}
-		if d.Explanation = discreetly(d.Explanation, of.discreetly(), name); d.Explanation.Strange() {
-			return NoTool(name)
-		}
+	if instead != nil {
+		return NoTool(name)
+	}
+	d, err := s.opts.Backend.Tool(r.Context(), req, exact)
+	if err != nil {
+		return err
+	}
+	if d.Explanation = c.kept(d.Explanation, exact); c.discreet() && d.Explanation.Strange() {
+		return NoTool(name)
 	}
 	return answer(w, http.StatusOK, d)
 }
@@ -244,19 +234,18 @@ func explainTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) er
 	if err != nil {
 		return err
 	}
-	name := r.PathValue("name")
-	x, err := s.opts.Backend.Explain(r.Context(), req, name)
+	exact, instead, err := s.meant(r.Context(), c, req, r.PathValue("name"))
 	if err != nil {
 		return err
 	}
-	if c.discreet() {
-		of, err := s.opts.Backend.Surface(r.Context(), req)
-		if err != nil {
-			return err
-		}
-		x = discreetly(x, of.discreetly(), name)
+	if instead != nil {
+		return answer(w, http.StatusOK, instead)
 	}
-	return answer(w, http.StatusOK, x)
+	x, err := s.opts.Backend.Explain(r.Context(), req, exact)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, c.kept(x, exact))
 }
 
 func promptOf(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {

@@ -312,6 +312,8 @@ type KnownTool struct {
 	States  []engine.StateLine `json:"states"`
 	Fix     string             `json:"fix,omitempty"`
 	Calls   engine.CallStats   `json:"calls"` // of the last 30 days
+	// Secret says that users are not told of it.
+	Secret bool `json:"-"`
 }
 
 // ToolFilter chooses tools of [KnownTools].
@@ -322,7 +324,7 @@ type ToolFilter struct {
 	State    *string // that they stop at; nil is all
 	Limit    int
 	After    string // the next of the page before
-	Discreet bool   // without what the configuration denies
+	Discreet bool   // without what users are not told of
 }
 
 // ToolDetail is all about one tool.
