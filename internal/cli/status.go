@@ -159,8 +159,12 @@ func (v shownStatus) write(w io.Writer) error {
 		fmt.Fprintf(&b, "%s: %s (process %d, version %s, since %s)\n", v.State, v.URL, v.PID, v.Version, day(v.Started))
 	}
 	if d := v.Detail; d != nil {
-		fmt.Fprintf(&b, "runs: %d going, %d waiting; workers: %d of %d busy, %d calls waiting\n",
-			d.Runs.Running, d.Runs.Queued, d.Pool.Busy, d.Pool.Workers, d.Pool.Queued)
+		spare := ""
+		if d.Pool.Spare > 0 {
+			spare = fmt.Sprintf(" and %d spare", d.Pool.Spare)
+		}
+		fmt.Fprintf(&b, "runs: %d going, %d waiting; workers: %d of %d%s busy, %d calls waiting\n",
+			d.Runs.Running, d.Runs.Queued, d.Pool.Busy, d.Pool.Workers, spare, d.Pool.Queued)
 		for _, p := range d.Providers {
 			fmt.Fprintf(&b, "%s/%s: %s\n", p.Provider, p.Model, health(p))
 		}

@@ -91,7 +91,7 @@ func (t Tools) own() Tools {
 
 // Pool sizes the worker pool.
 type Pool struct {
-	Workers int `yaml:"workers" doc:"calls that run at once; whoever has none running gets one more" min:"1" max:"1024"`
+	Workers int `yaml:"workers" doc:"calls that run at once; while they do, people who have none running have as many spare workers" min:"1" max:"1024"`
 	Queue   int `yaml:"queue" doc:"calls that wait; a full queue makes the caller wait" min:"0" max:"65536"`
 }
 

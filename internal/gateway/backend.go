@@ -235,7 +235,7 @@ func (g *Gateway) Status(ctx context.Context) api.Status {
 	fault := g.storeFault()
 	s := api.Status{
 		Version: g.opts.Version, Started: g.started, Ready: g.ready.Load() && fault == nil, Fault: fault, Problems: g.problems(agents, fault),
-		Providers: g.providers(agents), Pool: api.PoolStatus{Workers: g.pool.Workers(), Busy: pool.Busy, Queued: pool.Queued + pool.Blocked},
+		Providers: g.providers(agents), Pool: api.PoolStatus{Workers: g.pool.Workers(), Busy: pool.Busy, Spare: pool.Spare, Queued: pool.Queued + pool.Blocked},
 	}
 	s.Runs.Running, s.Runs.Queued = g.Runner.Count()
 	return s

@@ -3,9 +3,9 @@
 // shares for the people that compete for them, and for the sessions of each.
 //
 // A worker is a goroutine that is started when there is work and ends when
-// there is none, so an idle pool costs nothing. Who holds none gets one even
-// while others hold all of them, so that nobody waits for the end of other
-// people's long calls; of these there are at most as many again. When the queue
+// there is none, so an idle pool costs nothing. Beside the workers there are as
+// many spare ones: who holds none gets one of these while others hold all workers,
+// so that nobody waits for the end of other people's long calls. When the queue
 // is full whoever hands in work waits; nothing is dropped and nothing beyond is
 // spawned. Two kinds of work stand outside: work that itself waits for other
 // work takes no worker ([Pool.Aside]), so that no depth of nesting can
@@ -43,7 +43,7 @@ var ErrClosed = errors.New("pool: closed")
 
 // Options size a pool. Zero fields take their default.
 type Options struct {
-	Workers int // tasks that run at once, besides one of each other person; 8
+	Workers int // tasks that run at once, and as many more of people who have none running; 8
 	Queue   int // tasks that wait before whoever hands in another one waits too; 64
 	// Abandoned is how many calls may be left behind the pool's fence at any
 	// time, a quarter of them by one owner; 4 for each worker.
@@ -66,7 +66,7 @@ type Pool struct {
 	ready   []*person
 	blocked []*Task // tasks without a place in the queue, oldest first
 
-	busy, queued, aside int
+	busy, queued, aside int // busy are workers and spare ones
 
 	closed bool
 	ended  chan struct{} // closed when the pool is closed and nothing runs
@@ -178,7 +178,7 @@ func (p *Pool) lane(of Share) *lane {
 	return l
 }
 
-// mayRun reports whether there is a worker for a task of who.
+// mayRun reports whether there is a worker for a task of who, or a spare one.
 func (p *Pool) mayRun(who *person) bool {
 	return p.busy < p.workers || who.busy == 0 && p.busy < 2*p.workers
 }
@@ -384,12 +384,14 @@ func (p *Pool) Decide(ctx context.Context, who string) (done func(), err error) 
 // Fence is what tasks leave calls behind that don't come back.
 func (p *Pool) Fence() *contain.Fence { return p.fence }
 
-// Workers is how many tasks run at once, besides one of each other person.
+// Workers is how many tasks run at once without the spare workers, which are as
+// many.
 func (p *Pool) Workers() int { return p.workers }
 
 // Stats is how busy a pool is.
 type Stats struct {
-	Busy      int `json:"busy"`      // workers that run a task
+	Busy      int `json:"busy"`      // workers that run a task, at most all
+	Spare     int `json:"spare"`     // spare workers that do, at most as many
 	Queued    int `json:"queued"`    // tasks with a place in the queue
 	Blocked   int `json:"blocked"`   // tasks that wait for a place
 	Aside     int `json:"aside"`     // tasks that take no worker
@@ -400,7 +402,7 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{Busy: p.busy, Queued: p.queued, Blocked: len(p.blocked), Aside: p.aside, Abandoned: p.fence.Left()}
+	return Stats{Busy: min(p.busy, p.workers), Spare: max(p.busy-p.workers, 0), Queued: p.queued, Blocked: len(p.blocked), Aside: p.aside, Abandoned: p.fence.Left()}
 }
 
 // Close refuses new work and waits until all that was handed in has ended,
@@ -422,7 +424,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	}
 	s := p.Stats()
 	return fmt.Errorf("pool: close: %w with %d tasks running, %d waiting and %d left behind",
-		context.Cause(ctx), s.Busy+s.Aside, s.Queued+s.Blocked, s.Abandoned)
+		context.Cause(ctx), s.Busy+s.Spare+s.Aside, s.Queued+s.Blocked, s.Abandoned)
 }
 
 // settle tells Close when nothing runs any more. Nothing waits either then,

@@ -487,8 +487,12 @@ type ProviderStatus struct {
 // PoolStatus is how busy the tools' workers are.
 type PoolStatus struct {
 	Workers int `json:"workers"`
-	Busy    int `json:"busy"`
-	Queued  int `json:"queued"`
+	// Busy is how many of them run a call.
+	Busy int `json:"busy"`
+	// Spare is how many calls run beside them, at most as many again: of people
+	// who have no other running while all workers are busy.
+	Spare  int `json:"spare"`
+	Queued int `json:"queued"`
 }
 
 // RunsStatus counts runs.

@@ -266,6 +266,7 @@ func (m *Metrics) asked(b *bytes.Buffer, spending bool) {
 	if m.opts.Pool != nil {
 		s := m.opts.Pool()
 		one("goclaw_pool_busy", "Workers of the tools' pool that run a call.", float64(s.Busy))
+		one("goclaw_pool_spare", "Spare workers that run a call, of people who have no other running.", float64(s.Spare))
 		one("goclaw_pool_queued", "Calls that wait for a worker.", float64(s.Queued+s.Blocked))
 		one("goclaw_pool_abandoned", "Calls that did not stop when they were told to and still run.", float64(s.Abandoned))
 	}

@@ -1728,8 +1728,14 @@ export interface components {
         };
         /** @description PoolStatus is how busy the tools' workers are. */
         PoolStatus: {
+            /** @description Busy is how many of them run a call. */
             busy: number;
             queued: number;
+            /**
+             * @description Spare is how many calls run beside them, at most as many again: of people
+             *     who have no other running while all workers are busy.
+             */
+            spare: number;
             workers: number;
         };
         /** @description Preset is a call that was written down. */
