@@ -96,6 +96,7 @@ func (g *Gateway) guidance(ctx context.Context, look Look, ask tool.Ask, name st
 		w.file(file)
 	}
 	w.strangers()
+	w.unread()
 	w.skills()
 	return w.remarks, nil
 }
@@ -182,11 +183,59 @@ var foreign = []string{"CLAUDE.md", "GEMINI.md", ".cursorrules", ".github/copilo
 // strangers tells of instructions for other programs.
 func (w *guides) strangers() {
 	for _, name := range foreign {
-		data, err := fs.ReadFile(w.files, name)
-		if err == nil && len(bytes.TrimSpace(data)) > 0 {
+		if w.holds(name) {
 			w.add("move what is to hold here into "+workflow, "%s is in the workspace and not in the prompt: it is for another program", name)
 		}
 	}
+}
+
+// holds reports whether a file of the workspace has words.
+func (w *guides) holds(name string) bool {
+	data, err := fs.ReadFile(w.files, name)
+	return err == nil && len(bytes.TrimSpace(data)) > 0
+}
+
+// maxUnread is how many files are named that nothing reads.
+const maxUnread = 5
+
+// unread tells of files for agents that this version doesn't read, and of those
+// whose names differ from what is read in the case of letters only.
+func (w *guides) unread() {
+	var names []string
+	for _, pattern := range []string{"*.md", "instructions/*.md", "agents/*.agent.md"} {
+		found, err := fs.Glob(w.files, pattern)
+		if err != nil {
+			continue // a folder that can't be read
+		}
+		for _, name := range found {
+			if strings.Contains(name, "/") || w.misspelt(name) != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !w.holds(name) })
+	for i, name := range names {
+		switch meant := w.misspelt(name); {
+		case i == maxUnread:
+			w.add("", "and %d more such files, which are not in the prompt", len(names)-i)
+			return
+		case meant != "":
+			w.add("call it "+meant, "%s is in the workspace and not in the prompt: the file that is read is %s", name, meant)
+		default:
+			w.add("until it is read, move what is to hold into "+workflow, "%s is in the workspace and not in the prompt: this version doesn't read it", name)
+		}
+	}
+}
+
+// misspelt is the file that goes into the prompt and is called like name but for
+// the case of letters.
+func (w *guides) misspelt(name string) string {
+	for _, file := range prompt.Instructions {
+		if name != file && strings.EqualFold(name, file) {
+			return file
+		}
+	}
+	return ""
 }
 
 // maxSkills is how many skills are named that nothing reads.

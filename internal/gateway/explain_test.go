@@ -281,6 +281,17 @@ func TestWhatGuidesTheModel(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.home, "workspace", "CLAUDE.md")); err != nil {
 		t.Fatal(err)
 	}
+	for name, remark := range map[string][2]string{
+		"instructions/a.instructions.md": {"instructions/a.instructions.md is in the workspace and not in the prompt: this version doesn't read it", "until it is read, move what is to hold into AGENTS.md"},
+		"agents/rev.agent.md":            {"agents/rev.agent.md is in the workspace and not in the prompt: this version doesn't read it", "until it is read, move what is to hold into AGENTS.md"},
+		"soul.md":                        {"soul.md is in the workspace and not in the prompt: the file that is read is SOUL.md", "call it SOUL.md"},
+	} {
+		file(name, "Test first.\n")
+		expect(name, remark[0], remark[1])
+		if err := os.Remove(filepath.Join(r.home, "workspace", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	file("skills/test-first/SKILL.md", "---\nname: test-first\n---\nTest first.\n")
 	expect("a skill", "the skill test-first (skills/test-first/SKILL.md) is not in the prompt: this version reads no skills", "until skills are read, move its steps into AGENTS.md")
 }

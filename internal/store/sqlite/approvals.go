@@ -56,6 +56,27 @@ func (s *Approvals) Close(ctx context.Context, end tool.Approval, g *approval.Gr
 	return a, about("close approval "+end.ID, err)
 }
 
+// stopApprovals ends what the runs of a caller wait for.
+func stopApprovals(t *tx, caller string) error {
+	var open []tool.Approval
+	err := t.each("SELECT body FROM approvals WHERE caller = ? AND ended IS NULL", []any{caller}, func(scan func(...any) error) error {
+		var a tool.Approval
+		err := scan(jsonColumn{&a})
+		open = append(open, a)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		a.Status, a.Ended = tool.ApprovalStopped, time.Now().UTC()
+		if err := closeApproval(t, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // closeApproval stores how a, which is open, ended.
 func closeApproval(t *tx, a tool.Approval) error {
 	body, err := encode(a)

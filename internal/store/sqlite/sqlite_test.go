@@ -107,8 +107,14 @@ func TestApprovalsGoWithWhatTheyBelongTo(t *testing.T) {
 	if err == nil {
 		_, err = db.Approvals().Close(ctx, a, &g)
 	}
+	b := tool.Approval{ID: "b", Agent: key.Agent, Session: "other", Status: tool.ApprovalOpen, Created: time.Now(), Caller: auth.Principal{ID: "ada"}}
+	err = errors.Join(err, db.Approvals().Open(ctx, "desk", b))
 	if err = errors.Join(err, db.Users().Remove(ctx, "ada"), db.Sessions().Delete(ctx, key)); err != nil {
 		t.Fatal(err)
+	}
+	b.Status, b.Ended = tool.ApprovalAllowed, time.Now()
+	if got, err := db.Approvals().Close(ctx, b, &g); !errors.As(err, new(*approval.ClosedError)) || got.Status != tool.ApprovalStopped || got.Ended.IsZero() {
+		t.Errorf("a request of a person who was removed is answered: %+v (%v)", got, err)
 	}
 	if grants, err := db.Approvals().Grants(ctx, ""); err != nil || len(grants) != 0 {
 		t.Errorf("grants of a person who was removed: %+v (%v)", grants, err)

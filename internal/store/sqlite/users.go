@@ -63,9 +63,12 @@ func (u *Users) Remove(ctx context.Context, id string) error {
 		case n == 0:
 			return unknown("user "+id, sql.ErrNoRows)
 		}
-		// What they were always allowed must not pass on to the next of that id.
-		_, err = t.exec("DELETE FROM grants WHERE person = ?", id)
-		return err
+		// What they were always allowed must not pass on to the next of that id, and
+		// what they wait for must not be allowed to that one.
+		if _, err = t.exec("DELETE FROM grants WHERE person = ?", id); err != nil {
+			return err
+		}
+		return stopApprovals(t, id)
 	})
 }
 
