@@ -41,7 +41,10 @@ func (p *picking) missed(e *tool.Entry, ranked []Hit) Missed {
 		}
 	}
 	core, topK := cmp.Or(p.o.CoreAt.Key, "tools.core"), cmp.Or(p.o.TopKAt.Key, "tools.rag.top_k")
-	m := Missed{Fix: fmt.Sprintf("name %s in the message, or add %q to %s", name, name, core)}
+	m := Missed{Fix: fmt.Sprintf("add %q to %s", name, core)}
+	if p.o.TopK > 0 { // else no message brings any
+		m.Fix = fmt.Sprintf("name %s in the message, or ", name) + m.Fix
+	}
 	if finder := p.entry(SearchTools); finder != nil {
 		m.Fix += "; in a run, " + SearchTools + " finds it"
 	}
@@ -54,7 +57,11 @@ func (p *picking) missed(e *tool.Entry, ranked []Hit) Missed {
 		m.Detail = fmt.Sprintf("no word of the message fits it; %d others fit", of)
 	case rank > p.o.TopK:
 		m.Detail, m.Where = fmt.Sprintf("rank %d of the %d that fit the message, and %s is %d", rank, of, topK, p.o.TopK), p.o.TopKAt
-		m.Fix = fmt.Sprintf("raise %s to %d, ", topK, rank) + m.Fix
+		or := ", "
+		if p.o.TopK <= 0 {
+			or = ", or "
+		}
+		m.Fix = fmt.Sprintf("raise %s to %d", topK, rank) + or + m.Fix
 	default:
 		h := ranked[rank-1]
 		m.Detail = fmt.Sprintf("rank %d of the %d that fit the message, but of its score of %.2f only %.2f is said for no tool of the session's list, which goes on unless it is %.2f",

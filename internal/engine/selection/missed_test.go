@@ -52,6 +52,22 @@ func TestWhyAToolIsLeftOut(t *testing.T) {
 	}
 }
 
+// Where no message picks anything, none is told to name a tool.
+func TestNamingIsNoFixWhereNothingIsPicked(t *testing.T) {
+	t.Parallel()
+	b := set(t, selection.Options{TopK: 0})
+	cat := b.reg.Catalog()
+	r := selection.Request{
+		Catalog: cat, Permitted: cat.Entries, Scope: tool.NewScope(tool.Facts{Agent: "main", Run: "r"}),
+		Ask: tool.Ask{Message: llm.UserMessage("t_wombat")},
+	}
+	e, _ := cat.Find("t_wombat")
+	const want = `raise tools.rag.top_k to 1, or add "t_wombat" to tools.core; in a run, search_tools finds it`
+	if got := b.sel.Missing(r, b.sel.Select(t.Context(), r))(e); got.Fix != want {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // Where nothing is picked since there is no message, a tool that a request
 // would not show is not shown either.
 func TestPlanModeIsNotLeftBeforeItBegan(t *testing.T) {

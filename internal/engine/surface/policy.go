@@ -2,6 +2,8 @@ package surface
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/lib/source"
@@ -11,12 +13,23 @@ import (
 // policy removes what the configured lists don't let pass. The rules were
 // matched against the catalog when they were compiled.
 func policy(f *Facts, e *tool.Entry) *tool.Removal {
+	var first *tool.Removal
+	fixes := []string(nil) // where more than the first rule removes it
 	for _, r := range f.rules {
-		if out := r.removed[e]; out != nil {
-			return out
+		switch out := r.removed[e]; {
+		case out == nil:
+		case first == nil:
+			first = out
+		default:
+			fixes = append(fixes, out.Fix)
 		}
 	}
-	return nil
+	if len(fixes) == 0 {
+		return first
+	}
+	all := *first
+	all.Fix += "; then " + strings.Join(fixes, "; then ")
+	return &all
 }
 
 // compile matches the policies against the tools of a catalog.
@@ -68,7 +81,7 @@ func (r *rule) byLists(e *tool.Entry, allow, deny []tool.Selector) *tool.Removal
 	if i := first(deny, e); i >= 0 {
 		entry := r.policy.Deny[i]
 		key := r.key(entry.Pos, "deny")
-		fix := fmt.Sprintf("remove %q from %s", entry.Value, key)
+		fix := "remove " + denials(r.policy.Deny, deny, e) + " from " + written(key, entry.Pos)
 		if r.agent {
 			fix += ", or use another agent"
 		}
@@ -88,8 +101,29 @@ func (r *rule) byLists(e *tool.Entry, allow, deny []tool.Selector) *tool.Removal
 		Rule:   r.name,
 		Reason: fmt.Sprintf("not among what %s allows", key),
 		Where:  pos,
-		Fix:    fmt.Sprintf("add %q to %s", e.Def.Name, key),
+		Fix:    fmt.Sprintf("add %q to %s", e.Def.Name, written(key, pos)),
 	}
+}
+
+// denials are the entries of a list that select e, all of which have to go
+// before it passes.
+func denials(entries []source.Text, list []tool.Selector, e *tool.Entry) string {
+	var all []string
+	for i, s := range list {
+		if quoted := strconv.Quote(entries[i].Value); s.Selects(&e.Def, e.Owner) && !slices.Contains(all, quoted) {
+			all = append(all, quoted)
+		}
+	}
+	return strings.Join(all, " and ")
+}
+
+// written is where a person changes the list key: the configuration, or the
+// variable that is in force in its place.
+func written(key string, pos source.Pos) string {
+	if pos.Env != "" {
+		return "the variable " + pos.Env + " of the environment, which is in force for " + key
+	}
+	return key
 }
 
 // key is how people know the list at pos. A list that was written nowhere is

@@ -341,6 +341,26 @@ func TestRemovalKnowsTheLineThatDecided(t *testing.T) {
 	}
 }
 
+// A fix that is followed is enough: it names every entry and every list that
+// keeps the tool away, and the variable that is in force in place of a key.
+func TestAFixIsOfAllThatKeepsAToolAway(t *testing.T) {
+	t.Parallel()
+	variable := text("shell", source.Pos{Key: "tools.sandbox.deny", Env: "GOCLAW_TOOLS_SANDBOX_DENY"})
+	d := surface.New(surface.Policies{
+		Global: surface.Block{
+			Policy:  surface.Policy{Deny: list("tools.deny", "shell", "calc", "sh*", "shell")},
+			Sandbox: surface.Policy{Deny: []source.Text{variable}},
+		},
+		Agent: surface.Block{Policy: surface.Policy{Allow: list("agents.list[a].tools.allow", "calc")}},
+	}, nil)
+	r, _ := d.Decide(catalog(t), tool.NewScope(tool.Facts{Caller: admin, Sandbox: true}), model).Removal("shell")
+	const want = `remove "shell" and "sh*" from tools.deny; then add "shell" to agents.list[a].tools.allow; ` +
+		`then remove "shell" from the variable GOCLAW_TOOLS_SANDBOX_DENY of the environment, which is in force for tools.sandbox.deny`
+	if r.Fix != want || r.Rule != "global" {
+		t.Errorf("got  %s\nwant %s", r.Fix, want)
+	}
+}
+
 func TestWithheldIsWhatTheRoleKeepsAway(t *testing.T) {
 	t.Parallel()
 	dec := surface.New(surface.Policies{}, nil).Decide(catalog(t), tool.NewScope(tool.Facts{Caller: user}), model)
