@@ -6,7 +6,7 @@ let browser: Browser;
 let gateway: Gateway;
 
 // The agent may not write files, so that there is something to explain; and one call is refused by a rule.
-const config = `tools: {deny: [file_write]}
+const config = `tools: {deny: [file_write, clac], rag: {top_k: 1}}
 hooks:
   - {name: no-thirteen, tools: [calc], match: 'args.expression.contains("13")', action: block, message: Thirteen is not calculated with.}
 `;
@@ -20,6 +20,25 @@ afterAll(async () => {
 });
 
 describe('the tools', () => {
+	it('tell what is odd, and of one that is still to come', async () => {
+		const v = await Visit.open(browser, gateway, '/tool/calc');
+		const { page } = v;
+		const detail = page.getByRole('region', { name: 'Tool calc' });
+		await detail.getByRole('heading', { name: 'What is odd' }).waitFor();
+		await detail.getByText(/there is no tool .clac.*; nearest: calc/).waitFor();
+		await v.look('tool-odd');
+		v.allow(/status of 404/);
+		await page.goto('/tool/shell');
+		const later = page.getByRole('region', { name: 'Tool shell' });
+		await later.getByText('it belongs to the family shell, which is still to come', { exact: false }).waitFor();
+		await v.look('tool-later');
+		await page.goto('/tool/apply_patch?message=' + encodeURIComponent('read the file'));
+		const left = page.getByRole('region', { name: 'Tool apply_patch' });
+		await left.getByText('layer selection', { exact: false }).waitFor();
+		await v.look('tool-left-out');
+		await v.close();
+	});
+
 	it('say how far each gets, and why no further', async () => {
 		const v = await Visit.open(browser, gateway, '/tool');
 		const { page } = v;
