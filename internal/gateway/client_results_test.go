@@ -254,3 +254,43 @@ func TestAKeyIsOfOneConversation(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
+
+// Results that got no answer are answered when they are sent again, with what the
+// session has of them; others are not taken in their place.
+func TestResultsWithoutAnAnswerAreSentAgain(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "house"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, "", fakellm.Calls(fakellm.Use("look", `{"at":"door"}`), fakellm.Use("calc", `{"expression":"6*7"}`)),
+				fakellm.Answer{Fault: fakellm.BadRequest}, fakellm.Answer{Fault: fakellm.BadRequest}, fakellm.Text("Seen.")).serve(gateway.ServeOptions{})
+			_, body := s.chat(name, chatOf(askLook))
+			door := id(t, body, 0)
+			told := func(result string) string {
+				if name == "" {
+					return chatOf(askLook, called(door, `{"at":"door"}`), resulted(door, result))
+				}
+				return chatOf(resulted(door, result))
+			}
+			for range 2 {
+				if status, body := s.chat(name, told("it is open")); status != 502 {
+					t.Fatalf("%d %s", status, body)
+				}
+			}
+			if name != "" {
+				if status, body := s.chat(name, told("it is shut")); status != 400 || !strings.Contains(body, "waits for no result") {
+					t.Errorf("another result: %d %s", status, body)
+				}
+			}
+			if status, body := s.chat(name, told("it is open")); status != 200 || !strings.Contains(body, "Seen.") {
+				t.Fatalf("%d %s", status, body)
+			}
+			if got := s.wire(3); strings.Count(got, "tool it is open|") != 1 || strings.Count(got, "tool 42|") != 1 {
+				t.Errorf("the model read %q", got)
+			}
+			if status, _ := s.chat("house", chatOf(resulted(door, "it is open"))); status != 400 {
+				t.Errorf("once more: %d", status)
+			}
+		})
+	}
+}

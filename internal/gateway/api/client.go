@@ -234,6 +234,7 @@ func handed(run string, calls []agent.ToolEvent, written map[string]string) []Ch
 type awaited struct {
 	session.Run
 	parts []llm.Part // the results under the ids that the session has
+	mine  bool       // the caller may go on in its session
 	last  bool       // it is the last turn of its session: nobody went on yet
 }
 
@@ -273,6 +274,33 @@ func (s *Server) awaitedBy(ctx context.Context, c Caller, agentID string, result
 	if err != nil {
 		return nil, err
 	}
-	a.last = p.Turns == r.Number && c.sees(p.Caller)
+	a.mine, a.last = c.sees(p.Caller), p.Turns == r.Number
 	return a, nil
+}
+
+// resent is what the model reads where a client sends results once more.
+const resent = "The client sent these results again, since it got no answer to them. Answer now."
+
+// unanswered reports whether all that the session has behind the turn are tries to
+// answer the same results and words, none of which came to an answer: the model
+// failed, somebody stopped it, or the process died. The session has the results.
+func (s *Server) unanswered(ctx context.Context, a *awaited, talk *conversation) (bool, error) {
+	if !a.mine || a.last {
+		return false, nil
+	}
+	tries, err := s.opts.Sessions.Turns(ctx, a.Session, a.Number+1, 0, session.Heads)
+	if err != nil {
+		return false, err
+	}
+	for i, t := range tries {
+		q := asked{words: talk.said.Text(), files: files(talk.said), results: talk.answered()}
+		if i > 0 {
+			q = asked{}
+		}
+		failed := t.Status == agent.Failed || t.Status == agent.Interrupted || t.Status == agent.Stopped
+		if !failed || !q.same(keyed{Message: t.Message}) {
+			return false, nil
+		}
+	}
+	return true, nil
 }

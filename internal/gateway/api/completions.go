@@ -150,7 +150,14 @@ func (s *Server) goOn(r *http.Request, c Caller, req *run.Request, talk *convers
 				return foundRun{}, err
 			}
 		}
-		if w.last && same {
+		open := w.mine && w.last
+		if same && !open {
+			if open, err = s.unanswered(r.Context(), w, talk); err != nil {
+				return foundRun{}, err
+			}
+			here.Message = llm.Message{Role: llm.User, Parts: []llm.Part{{Kind: llm.KindContext, Text: resent}}}
+		}
+		if open && same {
 			*req = here
 			return s.start(r.Context(), c, here)
 		}
