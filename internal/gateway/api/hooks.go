@@ -177,10 +177,7 @@ func testHooks(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	}
 	body.Args = args
 	req := run.Request{Origin: c.origin(), Caller: c.Principal, Delivery: tool.Delivery{Channel: body.Channel}}
-	q := r.URL.Query()
-	q.Set("role", string(body.Role))
-	q.Set("origin", string(body.Origin))
-	if err := s.as(&req, c, q); err != nil {
+	if err := actAs(&req, c, body.Role, body.Origin); err != nil {
 		return err
 	}
 	if body.User != "" {

@@ -129,24 +129,27 @@ func commas(s string) []string {
 
 // as sets in whose role and from where a look is to be, if the query says so.
 func (s *Server) as(req *run.Request, c Caller, q url.Values) error {
-	if v := q.Get("role"); v != "" {
-		role := auth.Role(v)
+	return actAs(req, c, auth.Role(q.Get("role")), tool.Origin(q.Get("origin")))
+}
+
+// actAs sets in whose role and from where a call is to be, if they are given.
+func actAs(req *run.Request, c Caller, role auth.Role, origin tool.Origin) error {
+	if role != "" {
 		if !role.Valid() {
-			return badRequest("role is %q: it can be admin, user or system", v)
+			return badRequest("role is %q: it can be admin, user or system", role)
 		}
 		if role != c.Role && c.Role != auth.Admin {
-			return problem(http.StatusForbidden, "forbidden", "you act as %s and can't look at tools as %s", c.Role, role)
+			return problem(http.StatusForbidden, "forbidden", "you act as %s, and not as %s", c.Role, role)
 		}
 		req.Caller.Role = role
 		req.Caller.Human = req.Caller.Human && role != auth.System
 	}
-	if v := q.Get("origin"); v != "" {
-		origin := tool.Origin(v)
+	if origin != "" {
 		if !slices.Contains(tool.Origins, origin) {
-			return badRequest("origin is %q: it can be %s", v, oneOf(tool.Origins))
+			return badRequest("origin is %q: it can be %s", origin, oneOf(tool.Origins))
 		}
 		if c.Role != auth.Admin && !slices.Contains(userOrigins, origin) {
-			return problem(http.StatusForbidden, "forbidden", "only an admin can look at tools as a run of origin %s", origin)
+			return problem(http.StatusForbidden, "forbidden", "only an admin can act as a run of origin %s", origin)
 		}
 		req.Origin = origin
 	}
@@ -277,6 +280,9 @@ func invokeTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) err
 		return err
 	}
 	req := run.Request{Agent: id, Session: body.Session, Origin: c.origin(), Caller: c.Principal}
+	if err := actAs(&req, c, body.Role, body.Origin); err != nil {
+		return err
+	}
 	if own := HandSession(c.ID); req.Session == "" || req.Session == own {
 		req.Session = own
 	} else if err := s.mayContinue(r.Context(), c, session.Key{Agent: id, ID: req.Session}); err != nil {

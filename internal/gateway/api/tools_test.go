@@ -155,7 +155,11 @@ func TestInvoking(t *testing.T) {
 		{"bob", map[string]any{"tool": "noop", "args": ""}, 200, "invoke-bob"},
 		{"bob", map[string]any{"tool": "noop", "args": "{"}, 400, ""},
 		{"bob", map[string]any{"tool": ""}, 400, ""},
-		{"bob", map[string]any{"tool": "noop", "role": "admin"}, 400, ""},
+		{"bob", map[string]any{"tool": "noop", "role": "admin"}, 403, ""},
+		{"bob", map[string]any{"tool": "noop", "role": "user"}, 200, "invoke-bob"},
+		{"ada", map[string]any{"tool": "noop", "role": "root"}, 400, ""},
+		{"bob", map[string]any{"tool": "noop", "origin": "cron"}, 403, ""},
+		{"bob", map[string]any{"tool": "noop", "as": "eve"}, 400, ""},
 		{"bob", map[string]any{"tool": "noop", "agent": "gamma"}, 404, ""},
 		{"bob", map[string]any{"tool": "refuse"}, 403, "invoke-bob"},
 	} {
@@ -169,6 +173,10 @@ func TestInvoking(t *testing.T) {
 		if c.session != "" && (q.Session != c.session || q.Caller.ID != c.who || q.Origin != tool.FromAPI) {
 			t.Errorf("%s invokes %v: %+v", c.who, c.body, q)
 		}
+	}
+	r.send(t.Context(), "ada", "POST", "/tools/invoke", Invoke{Tool: "noop", Role: auth.User}).Body.Close()
+	if q := r.backend.last(); q.Caller.Role != auth.User || q.Caller.ID != "ada" || q.Session != HandSession("ada") {
+		t.Errorf("an admin in the role of a user: %+v", q)
 	}
 	p := r.refused("bob", "POST", "/tools/invoke", Invoke{Tool: "refuse"}, http.StatusForbidden, "refused", "never allowed", "Use noop")
 	if o, ok := p.Outcome.(map[string]any); !ok || o["status"] != "refused" {

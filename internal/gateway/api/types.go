@@ -353,6 +353,8 @@ type Invoke struct {
 	Args    json.RawMessage `json:"args,omitempty"` // an object; absent means {}
 	Agent   string          `json:"agent,omitempty"`
 	Session string          `json:"session,omitempty"` // absent means the caller's own session for calls by hand
+	Role    auth.Role       `json:"role,omitempty"`    // as which role, at most the caller's, which is meant when it is absent
+	Origin  tool.Origin     `json:"origin,omitempty"`  // as from where
 }
 
 // Prompt is the request that the session's next turn would begin with.

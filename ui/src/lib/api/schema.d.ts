@@ -1495,6 +1495,16 @@ export interface components {
             agent?: string;
             /** @description an object; absent means {} */
             args?: unknown;
+            /**
+             * @description as from where
+             * @enum {string}
+             */
+            origin?: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
+            /**
+             * @description as which role, at most the caller's, which is meant when it is absent
+             * @enum {string}
+             */
+            role?: "admin" | "user" | "system";
             /** @description absent means the caller's own session for calls by hand */
             session?: string;
             tool: string;
