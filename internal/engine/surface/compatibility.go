@@ -46,8 +46,11 @@ func compatibility(f *Facts, e *tool.Entry) *tool.Removal {
 			Reason: "before a conversation is shortened only memory tools are offered",
 			Fix:    "use it in the conversation itself",
 		}
-	case e.Def.Delegates:
-		return delegating(f)
+	}
+	if e.Def.Delegates {
+		if r := delegating(f); r != nil {
+			return r
+		}
 	}
 	return missing(f, e)
 }

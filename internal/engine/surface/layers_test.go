@@ -25,6 +25,7 @@ func TestWhatTheRunAndTheAgentDecide(t *testing.T) {
 		plain("db_write", tool.Traits{Category: "data", DataWrite: true}),
 		plain("sessions_list", tool.Traits{Category: "sessions", OwnerOnly: true}),
 		plain("search_tools", tool.Traits{Finder: true}), plain("subagents", tool.Traits{Delegates: true}),
+		plain("delegate_canvas", tool.Traits{Delegates: true, Client: []string{"canvas"}}),
 		plain("canvas", tool.Traits{Client: []string{"canvas"}}), plain("extra", tool.Traits{Optional: true}),
 	); len(notes) > 0 {
 		t.Fatal(notes)
@@ -46,7 +47,7 @@ func TestWhatTheRunAndTheAgentDecide(t *testing.T) {
 		removed string // "tool: layer/rule: reason (place)"
 	}{
 		{name: "nothing", want: base, removed: `canvas: compatibility/client: it needs a front end that can do "canvas", and this one doesn't say so`},
-		{name: "a client that can", facts: tool.Facts{Client: []string{"x", "canvas"}}, want: append([]string{"calc", "canvas"}, base[1:]...)},
+		{name: "a client that can", facts: tool.Facts{Client: []string{"x", "canvas"}}, want: append([]string{"calc", "canvas", "db_write", "delegate_canvas"}, base[2:]...)},
 
 		{
 			name: "an empty runtime list allows nothing", facts: tool.Facts{Allow: tool.Only()}, want: []string{},
