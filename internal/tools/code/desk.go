@@ -20,12 +20,13 @@ type desk struct {
 	slots chan struct{} // of calls that run
 
 	mu      sync.Mutex
-	write   <-chan struct{}   // closed when the last call that writes has ended; nil without one
-	pending []<-chan struct{} // of calls since then
+	outputs map[string]*jsonschema.Schema // of the tools that were called
+	write   <-chan struct{}               // closed when the last call that writes has ended; nil without one
+	pending []<-chan struct{}             // of calls since then
 }
 
 func newDesk(ctx context.Context, h tool.Host) *desk {
-	return &desk{ctx: ctx, host: h, slots: make(chan struct{}, parallel)}
+	return &desk{ctx: ctx, host: h, slots: make(chan struct{}, parallel), outputs: map[string]*jsonschema.Schema{}}
 }
 
 // apart tells of a tool that keeps out of scripts, as scripts themselves do.
@@ -103,7 +104,7 @@ func (d *desk) prepare(name string, args json.RawMessage) func() (tool.Outcome, 
 	case err != nil:
 		return func() (tool.Outcome, called, error) { // nothing will run, and the engine says why
 			out := d.host.Call(d.ctx, name, args)
-			_, err := given(def, out)
+			_, err := d.given(def, out)
 			return out, called{}, err
 		}
 	case apart(def):
@@ -134,20 +135,20 @@ func (d *desk) prepare(name string, args json.RawMessage) func() (tool.Outcome, 
 		defer func() { <-d.slots }()
 		d.host.Progress("calls " + def.Name)
 		out := d.host.Call(d.ctx, def.Name, args)
-		v, err := given(def, out)
+		v, err := d.given(def, out)
 		return out, v, err
 	}
 }
 
 // given is what a script gets of a call of def that has ended.
-func given(def tool.Definition, out tool.Outcome) (called, error) {
+func (d *desk) given(def tool.Definition, out tool.Outcome) (called, error) {
 	text := llm.JoinText(out.Content)
 	if out.Status != tool.OK {
 		return called{}, fmt.Errorf("%s: %s", out.Tool, strings.TrimPrefix(text, "Error: "))
 	}
 	c := called{Tool: out.Tool, Status: string(out.Status), Text: text, Data: out.Details}
 	if len(def.Output) > 0 {
-		if err := fits(def, out.Details); err != nil {
+		if err := d.fits(def, out.Details); err != nil {
 			return called{}, err
 		}
 	}
@@ -160,8 +161,8 @@ func given(def tool.Definition, out tool.Outcome) (called, error) {
 }
 
 // fits holds the details of a result against what its tool promises.
-func fits(def tool.Definition, details json.RawMessage) error {
-	schema, err := jsonschema.Compile(def.Output)
+func (d *desk) fits(def tool.Definition, details json.RawMessage) error {
+	schema, err := d.output(def)
 	if err != nil {
 		return fmt.Errorf("%s: its output schema is not usable: %w", def.Name, err)
 	}
@@ -173,4 +174,18 @@ func fits(def tool.Definition, details json.RawMessage) error {
 		return fmt.Errorf("%s answered in another form than it promises: %s", def.Name, faults[0])
 	}
 	return nil
+}
+
+// output is the output schema of a tool, compiled once for a script.
+func (d *desk) output(def tool.Definition) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if schema := d.outputs[def.Name]; schema != nil {
+		return schema, nil
+	}
+	schema, err := jsonschema.Compile(def.Output)
+	if err == nil {
+		d.outputs[def.Name] = schema
+	}
+	return schema, err
 }

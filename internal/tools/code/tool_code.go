@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -273,7 +275,7 @@ func (s *session) serveOne(r request) error {
 		run := s.desk.prepare(r.Name, r.Args)
 		s.calls.Go(func() {
 			begun := time.Now()
-			out, v, err := run()
+			out, v, err := contained(r.Name, run)
 			s.mu.Lock()
 			s.details = append(s.details, callDetails{Tool: out.Tool, Status: out.Status, Cached: out.Cached, Ms: time.Since(begun).Milliseconds()})
 			s.mu.Unlock()
@@ -287,6 +289,19 @@ func (s *session) serveOne(r request) error {
 		return nil
 	}
 	return fmt.Errorf("the script's process asks for %q, which is nothing", r.Op)
+}
+
+// contained has a call run whose code, or whose tool's schema, may break: that
+// costs the call only.
+func contained(name string, run func() (tool.Outcome, called, error)) (out tool.Outcome, v called, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("a call of a script panicked", "tool", name, "panic", p, "stack", string(debug.Stack()))
+			out = tool.Outcome{Tool: name, Status: tool.Panicked}
+			v, err = called{}, fmt.Errorf("%s: GoClaw broke while it worked on this call (%v); what it had done by then stands", name, p)
+		}
+	}()
+	return run()
 }
 
 func (s *session) reply(id int, value any, err error) error {

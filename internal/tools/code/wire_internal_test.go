@@ -92,3 +92,22 @@ func FuzzWire(f *testing.F) {
 		}
 	})
 }
+
+// breaking is a host whose calls panic.
+type breaking struct{ echoing }
+
+func (breaking) Call(context.Context, string, json.RawMessage) tool.Outcome { panic("broken") }
+
+// A call that breaks is answered like one that failed, and the script goes on.
+func TestACallThatBreaksCostsItselfOnly(t *testing.T) {
+	t.Parallel()
+	r := NewRunner(Self())
+	res, err := r.run(t.Context(), tool.Call{Host: breaking{}}, scriptIn{Script: `try { await tools.call("echo") } catch (e) { return e.message }`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := res.Details.(scriptDetails)
+	if got := llm.JoinText(res.Content); !strings.Contains(got, "broke while it worked on this call (broken)") || len(d.Calls) != 1 || d.Calls[0].Status != tool.Panicked {
+		t.Errorf("got %q, calls %+v", got, d.Calls)
+	}
+}
