@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/tool"
@@ -105,18 +106,79 @@ func (e *Engine) KeepCall(ctx context.Context, s tool.Scope, o tool.Outcome) err
 	if e.calls == nil {
 		return nil
 	}
+	defer e.tallies.forget()
 	return e.calls.KeepCall(ctx, HandCall{Outcome: o, Agent: s.Agent(), Session: s.Session(), Caller: s.Caller().ID})
+}
+
+// Stats of all tools are read anew when they are so old, or when so many of them
+// are kept. A page that is filtered asks for them at each rest of typing.
+const (
+	statsAge  = 5 * time.Second
+	keptStats = 100
+)
+
+// tallies keeps what was counted a moment ago. The zero value is ready.
+type tallies struct {
+	mu   sync.Mutex
+	kept map[CallQuery]tally
+}
+
+type tally struct {
+	stats map[string]*CallStats // nobody changes it
+	span  time.Duration         // it goes back so far
+	read  time.Time
+}
+
+// get is what was counted of q over a span, not long ago.
+func (t *tallies) get(q CallQuery, span time.Duration) (map[string]*CallStats, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k, ok := t.kept[q]
+	return k.stats, ok && time.Since(k.read) < statsAge && (k.span-span).Abs() < statsAge
+}
+
+func (t *tallies) put(q CallQuery, k tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kept == nil || len(t.kept) >= keptStats {
+		t.kept = map[CallQuery]tally{}
+	}
+	t.kept[q] = k
+}
+
+// forget has all be read anew.
+func (t *tallies) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = nil
 }
 
 // Stats tells how the calls went that began at since or later, by tool; of one
 // tool alone when name is not empty. Callers without privileges are told of
-// calls in sessions that they began.
+// calls in sessions that they began. What is told of all tools is at most 5
+// seconds old, and not the caller's to change.
 func (e *Engine) Stats(ctx context.Context, s tool.Scope, name string, since time.Time) (map[string]*CallStats, error) {
-	stats := map[string]*CallStats{}
 	q, ok := e.query(s, name)
 	if !ok {
+		return map[string]*CallStats{}, nil
+	}
+	now := time.Now()
+	if name != "" {
+		return e.count(ctx, q, since)
+	}
+	if stats, ok := e.tallies.get(q, now.Sub(since)); ok {
 		return stats, nil
 	}
+	stats, err := e.count(ctx, q, since)
+	if err == nil {
+		e.tallies.put(q, tally{stats, now.Sub(since), now})
+	}
+	return stats, err
+}
+
+// count reads the calls that q asks for.
+func (e *Engine) count(ctx context.Context, q CallQuery, since time.Time) (map[string]*CallStats, error) {
+	stats := map[string]*CallStats{}
 	err := e.calls.EachCall(ctx, q, since, func(f CallFact) {
 		if stats[f.Tool] == nil {
 			stats[f.Tool] = &CallStats{}

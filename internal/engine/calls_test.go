@@ -3,8 +3,10 @@ package engine_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -58,4 +60,42 @@ func TestOverview(t *testing.T) {
 	if err != nil || len(nobody) != 0 {
 		t.Errorf("nobody is told of %v, %v", nobody, err)
 	}
+}
+
+// counting counts how often all calls are read.
+type counting struct {
+	ledger
+	reads *int
+}
+
+func (c counting) EachCall(ctx context.Context, q engine.CallQuery, since time.Time, tell func(engine.CallFact)) error {
+	*c.reads++
+	return c.ledger.EachCall(ctx, q, since, tell)
+}
+
+func TestCallsOfAllToolsAreNotReadForEachQuestion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		e := engine.New(engine.Options{Registry: tool.NewRegistry(), Calls: counting{reads: &reads}})
+		ask := func(who auth.Principal, name string, want int) {
+			t.Helper()
+			s := tool.NewScope(tool.Facts{Agent: "a", Caller: who})
+			stats, err := e.Stats(t.Context(), s, name, time.Now().Add(-time.Hour))
+			if err != nil || stats["one"].Count != 100 || reads != want {
+				t.Errorf("%d reads, want %d; %v", reads, want, err)
+			}
+		}
+		ask(user, "", 1)
+		time.Sleep(4 * time.Second)
+		ask(user, "", 1)
+		ask(admin, "", 2) // who is told of others
+		ask(user, "one", 3)
+		time.Sleep(time.Second)
+		ask(user, "", 4)
+		if err := e.KeepCall(t.Context(), tool.NewScope(tool.Facts{Agent: "a", Caller: user}), tool.Outcome{Tool: "one"}); err != nil {
+			t.Fatal(err)
+		}
+		ask(user, "", 5)
+	})
 }

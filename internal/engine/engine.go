@@ -77,6 +77,7 @@ type Engine struct {
 	hooks    *hook.Bus
 	presets  *preset.Book
 	calls    Calls
+	tallies  tallies
 	log      *slog.Logger
 
 	admit, before, work, show []step

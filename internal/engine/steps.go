@@ -23,8 +23,9 @@ type step struct {
 // show.
 //
 // What comes before may take long, since rules, handlers and people are asked;
-// it is taken only where there are any of them, holds no worker, and keeps
-// waiting only those calls of the response that conflict with this one.
+// it is taken only where there are any of them, holds no worker but that of the
+// tool whose own call it is, and keeps waiting only those calls of the response
+// that conflict with this one.
 func steps(o Options) (admit, before, work, show []step) {
 	r := reader{o.Clean}
 	admit = []step{

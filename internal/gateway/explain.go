@@ -25,6 +25,11 @@ func (g *Gateway) Explain(ctx context.Context, req run.Request, name string) (ap
 	if err != nil {
 		return api.Explanation{}, err
 	}
+	return g.explained(ctx, look, req, name)
+}
+
+// explained is Explain of what was looked at.
+func (g *Gateway) explained(ctx context.Context, look Look, req run.Request, name string) (api.Explanation, error) {
 	ask := look.Ask
 	x, err := look.Agent.Engine.Explain(ctx, look.Scope, look.Target, look.State, ask, name)
 	x.Doubts = append(g.doubts(look, req), slips(look, x.Tool)...)

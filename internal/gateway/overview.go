@@ -60,11 +60,11 @@ func known(k *engine.Known) api.KnownTool {
 
 // Tool implements [api.Backend].
 func (g *Gateway) Tool(ctx context.Context, req run.Request, name string) (api.ToolDetail, error) {
-	x, err := g.Explain(ctx, req, name)
+	look, err := g.Look(ctx, req)
 	if err != nil {
 		return api.ToolDetail{}, err
 	}
-	look, err := g.Look(ctx, req)
+	x, err := g.explained(ctx, look, req, name)
 	if err != nil {
 		return api.ToolDetail{}, err
 	}

@@ -113,7 +113,7 @@ func (c *Cache) Begin(q Query) (result tool.Result, read *Read, ok bool) {
 		return tool.Result{}, nil, false
 	}
 	k := key{q.Tool, q.Owner, q.Agent, q.Workspace, q.Caller, args}
-	if e := c.get(k); e != nil && e.fresh(q.Stamp) && c.still(k, e) {
+	if e := c.get(k); e != nil && c.counted(k, e, e.fresh(q.Stamp)) {
 		return copied(e.result), nil, true
 	}
 	read = c.begin(k, q)
@@ -156,12 +156,12 @@ func (e *entry) fresh(stamp func(time.Time) (string, bool)) bool {
 	return ok && now == e.stamp
 }
 
-// still reports whether e is in its place after its stamp was compared, and
-// counts the hit.
-func (c *Cache) still(k key, e *entry) bool {
+// counted reports whether e serves, which was found fresh or not: it does if it is
+// still in its place. It counts the hit, or the miss.
+func (c *Cache) counted(k key, e *entry, fresh bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now, ok := c.lru.Peek(k); ok && now == e {
+	if now, ok := c.lru.Peek(k); fresh && ok && now == e {
 		c.stats.Hits++
 		return true
 	}

@@ -254,6 +254,10 @@ func TestAStampThatChangesOrCantBeTold(t *testing.T) {
 	if _, read, hit := k.Begin(q); read != nil || hit {
 		t.Error("a call without a stamp is going to be kept")
 	}
+	// Each of the five questions was a hit or a miss.
+	if c := k.Stats(); c.Hits != 1 || c.Misses != 4 {
+		t.Errorf("counted %d hits and %d misses", c.Hits, c.Misses)
+	}
 }
 
 // world is what calls read and write, with a cache before it.

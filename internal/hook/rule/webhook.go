@@ -204,7 +204,6 @@ func (r *compiled) ask(ctx context.Context, c *hook.Call) (decision, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		drain(resp)
 		if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 			return decision{}, fmt.Errorf("it answered with a redirect (status %d), which is not followed", resp.StatusCode)
 		}
@@ -341,20 +340,10 @@ func (r *compiled) tellWebhook(ctx context.Context, c *hook.Call, o *tool.Outcom
 		return fmt.Errorf("tell the webhook of %s: %w", r.Name, plain)
 	}
 	defer resp.Body.Close()
-	drain(resp)
 	if resp.StatusCode/100 != 2 {
 		why := fmt.Sprintf("it answered with status %d", resp.StatusCode)
 		r.fail(why)
 		return fmt.Errorf("tell the webhook of %s: %s", r.Name, why)
 	}
 	return nil
-}
-
-// drain reads what is left of an answer, so that the connection can be used
-// again. Behind 101 no answer follows but another protocol, which no context
-// ends.
-func drain(resp *http.Response) {
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
-	}
 }

@@ -58,6 +58,13 @@ describe('a call that waits for a person', () => {
 			expect(screen.queryAllByRole('button', { name: 'Allow once' })).toHaveLength(may ? 1 : 0);
 			unmount();
 		}
+		// A run of more than the person has, and what the gateway says of a person.
+		signedIn('bob', 'user');
+		for (const [role, said, may] of [['admin', undefined, false], ['user', false, false], ['admin', true, true]] as const) {
+			const { unmount } = render(Card, { approval: { ...approval, caller: { ...approval.caller, role } }, lag: 0, may: said });
+			expect(screen.queryAllByRole('button', { name: 'Allow once' })).toHaveLength(may ? 1 : 0);
+			unmount();
+		}
 	});
 });
 
