@@ -133,8 +133,8 @@ func shown(e *tool.Entry) bool { return selection.Hidden(e) == "" }
 // surface decides and picks, and tells which explicit lists were in force, as
 // whom the run acts for may know them.
 func (e *Engine) surface(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (sf tool.Surface, lists []string) {
-	sf, lists, _ = e.chosen(ctx, s, t, st, ask)
-	return sf, lists
+	p := e.pick(ctx, s, t, st, ask)
+	return p.surface, p.lists
 }
 
 // missed says why a permitted tool is left out of a surface.
@@ -142,20 +142,33 @@ type missed func(e *tool.Entry) selection.Missed
 
 // chosen is surface that can say why it leaves out a permitted tool.
 func (e *Engine) chosen(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) (sf tool.Surface, lists []string, why missed) {
+	p := e.pick(ctx, s, t, st, ask)
+	return p.surface, p.lists, e.selector.Missing(p.request, p.choice)
+}
+
+// picked is a surface and how it came about.
+type picked struct {
+	surface tool.Surface
+	lists   []string
+	request selection.Request
+	choice  selection.Choice
+}
+
+func (e *Engine) pick(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) picked {
 	cat := e.registry.Catalog()
 	dec := e.decider.Decide(cat, s, t)
 	r := selection.Request{Catalog: cat, Permitted: dec.Permitted, Scope: s, State: st, Ask: ask}
 	c := e.selector.Select(ctx, r)
-	sf = tool.Surface{
+	sf := tool.Surface{
 		Scope: s, Target: t, State: c.State, Picks: c.Picks, Notices: c.Notices,
 		Offered: c.Offered, Permitted: dec.Permitted, Removed: dec.Removed,
 	}
 	withPresets(ctx, e.presets, &sf, ask, c.Apart)
-	lists = dec.Lists
+	lists := dec.Lists
 	if !s.Caller().Privileged() {
 		lists = dec.Plain
 	}
-	return sf, lists, e.selector.Missing(r, c)
+	return picked{surface: sf, lists: lists, request: r, choice: c}
 }
 
 // Execute runs calls against what sf offers. It returns one outcome per call,

@@ -40,9 +40,9 @@ func (h hinter) hint(ctx context.Context, inv *invocation) bool {
 	}
 	text := "\n[Hint: " + advice
 	about := string(inv.out.Args) + " " + cut(llm.JoinText(inv.out.Content), maxHintText)
-	if found := preset.Matching(h.presets.Approved(ctx)[inv.out.Tool], about, inv.out.Args, maxHints); len(found) > 0 {
+	if found := h.presets.Approved(ctx)[inv.out.Tool].Matching(about, inv.out.Args, maxHints); found != "" {
 		inv.note = "matching presets are shown"
-		text += "\nApproved calls of " + inv.out.Tool + " that may fit:\n" + strings.TrimSuffix(preset.Lines(found), "\n")
+		text += "\nApproved calls of " + inv.out.Tool + " that may fit:\n" + strings.TrimSuffix(found, "\n")
 	}
 	inv.hint = llm.Text(text + "]")
 	inv.out.Content = append(slices.Clip(inv.out.Content), inv.hint)

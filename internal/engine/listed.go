@@ -16,39 +16,45 @@ import (
 // session keeps stays as it is.
 func withPresets(ctx context.Context, book *preset.Book, sf *tool.Surface, ask tool.Ask, apart bool) {
 	approved := book.Approved(ctx)
-	var chosen []tool.PresetChoice // none where the list has just begun
-	if !apart {
-		chosen = slices.Clone(sf.State.Presets)
+	if len(approved) == 0 {
+		return
 	}
-	sf.Offered = slices.Clone(sf.Offered) // an entry is shared by all requests
+	var chosen []tool.PresetChoice // of a list apart there are none yet
+	if !apart {
+		chosen = sf.State.Presets
+	}
+	var own []*tool.Entry // made for the first tool with presets: entries are shared by all requests
 	for i, e := range sf.Offered {
 		all := approved[e.Def.Name]
-		if len(all) == 0 {
+		if all == nil {
 			continue
+		}
+		if own == nil {
+			own, chosen = slices.Clone(sf.Offered), slices.Clone(chosen)
 		}
 		at := slices.IndexFunc(chosen, func(c tool.PresetChoice) bool { return c.Tool == e.Def.Name })
 		var names []string
 		if at >= 0 {
 			names = chosen[at].Names
 		}
-		list, cut := preset.Listed(all, names, ask.Message.Text())
+		lines, picked, cut := all.Listed(names, ask.Message.Text())
 		switch {
 		case cut && at < 0:
-			names = make([]string, len(list)) // that none fits is a choice, too
-			for j, p := range list {
-				names[j] = p.Name
-			}
-			chosen = append(chosen, tool.PresetChoice{Tool: e.Def.Name, Names: names})
+			chosen = append(chosen, tool.PresetChoice{Tool: e.Def.Name, Names: picked})
 		case !cut && at >= 0:
 			chosen = slices.Delete(chosen, at, at+1)
 		}
-		if len(list) == 0 {
+		if lines == "" {
 			continue
 		}
-		own := *e
-		own.Spec.Description += "\n" + heading(e.Def.Name) + "\n" + preset.Lines(list)
-		sf.Offered[i] = &own
+		described := *e
+		described.Spec.Description += "\n" + heading(e.Def.Name) + "\n" + lines
+		own[i] = &described
 	}
+	if own == nil {
+		return
+	}
+	sf.Offered = own
 	if !apart {
 		sf.State.Presets = chosen
 	}

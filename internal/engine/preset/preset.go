@@ -105,12 +105,12 @@ const freshFor = 2 * time.Second
 // Book gives quick access to the approved presets.
 type Book struct {
 	Store
-	approved *recent.Value[map[string][]Preset] // by tool
+	approved *recent.Value[map[string]*Listing] // by tool
 }
 
 // NewBook makes a book on a store.
 func NewBook(s Store, log *slog.Logger) *Book {
-	return &Book{s, recent.New(freshFor, log, "presets", func(ctx context.Context) (map[string][]Preset, error) {
+	return &Book{s, recent.New(freshFor, log, "presets", func(ctx context.Context) (map[string]*Listing, error) {
 		all, err := s.Presets(ctx)
 		if err != nil {
 			return nil, err
@@ -121,14 +121,17 @@ func NewBook(s Store, log *slog.Logger) *Book {
 				approved[p.Tool] = append(approved[p.Tool], p)
 			}
 		}
-		return approved, nil
+		lists := make(map[string]*Listing, len(approved))
+		for name, of := range approved {
+			lists[name] = list(of)
+		}
+		return lists, nil
 	})}
 }
 
-// Approved lists the approved presets of each tool in the order in which they
-// were added. While they can't be read it is what was last known. A nil book has
+// Approved lists the approved presets of each tool that has some. While they can't be read it is what was last known. A nil book has
 // none. The answer must not be changed.
-func (b *Book) Approved(ctx context.Context) map[string][]Preset {
+func (b *Book) Approved(ctx context.Context) map[string]*Listing {
 	if b == nil {
 		return nil
 	}
