@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -99,6 +100,13 @@ func elementPart(query string) (string, func(*html.Node) (string, bool)) {
 	}
 }
 
+// What runs regular expressions over any text, which can't be stopped, and the
+// strings that may hold such words.
+var (
+	xpathRegex  = regexp.MustCompile(`\b(matches|replace)\s*\(`)
+	xpathString = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+)
+
 // xpath shows what an XPath finds: the XML of elements, the values of
 // attributes and texts, or a number, string or truth.
 func (r *reader) xpath(ctx context.Context, query string, out *results) (err error) {
@@ -115,14 +123,22 @@ func (r *reader) xpath(ctx context.Context, query string, out *results) (err err
 			err = cause
 		}
 	}()
+	if xpathRegex.MatchString(xpathString.ReplaceAllString(query, "''")) {
+		return errors.New("the XPath may not use matches() and replace(); use contains() or starts-with(), or mode search with regex")
+	}
 	expr, err := xpath.Compile(query)
 	if err != nil {
 		return fmt.Errorf("the query is no XPath: %s", short(err))
 	}
-	root, err := xmlquery.ParseWithOptions(strings.NewReader(trimFront(r.doc.Text)), xmlquery.ParserOptions{
+	text := trimFront(r.doc.Text)
+	root, err := xmlquery.ParseWithOptions(metered{strings.NewReader(text), looking(ctx, text)}, xmlquery.ParserOptions{
 		Decoder: &xmlquery.DecoderOptions{Strict: false, Entity: xml.HTMLEntity, CharsetReader: sameBytes},
 	})
-	if err != nil {
+	var ended stopped
+	switch {
+	case errors.As(err, &ended):
+		return ended.error
+	case err != nil:
 		return fmt.Errorf("the XML can't be parsed: %s; use mode search or lines", short(err))
 	}
 	if tooDeep(root) {

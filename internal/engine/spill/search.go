@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goclaw/goclaw/internal/lib/visible"
 )
@@ -55,11 +56,11 @@ func (r *reader) search(ctx context.Context) (answer, error) {
 	var find finder
 	note := ""
 	if r.args.Regex {
-		re, err := compileRegex(query)
+		m, err := compileRegex(query)
 		if err != nil {
 			return answer{}, err
 		}
-		find = r.findRegex(re)
+		find = r.findRegex(m)
 	} else {
 		find = r.findText(query)
 	}
@@ -180,41 +181,93 @@ func (r *reader) findText(query string) finder {
 	}
 }
 
+// matcher finds the matches of a regular expression one at a time.
+type matcher struct {
+	first *regexp.Regexp
+	later *regexp.Regexp // behind a character that it skips; its first group is the match
+}
+
 // compileRegex compiles a regular expression whose running time is bounded: it
 // takes time in proportion to its instructions for each byte of text.
-func compileRegex(query string) (*regexp.Regexp, error) {
+func compileRegex(query string) (matcher, error) {
 	tree, err := syntax.Parse(query, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("the query is no regular expression (RE2): %s. To find it as plain text, leave out regex", short(err))
+		return matcher{}, fmt.Errorf("the query is no regular expression (RE2): %s. To find it as plain text, leave out regex", short(err))
 	}
 	program, err := syntax.Compile(tree.Simplify())
 	if err != nil {
-		return nil, fmt.Errorf("the query is no regular expression (RE2): %s", short(err))
+		return matcher{}, fmt.Errorf("the query is no regular expression (RE2): %s", short(err))
 	}
 	if n := len(program.Inst); n > maxProgram {
-		return nil, fmt.Errorf("the regular expression is too large (%d instructions, at most %d); use fewer or smaller repetitions", n, maxProgram)
+		return matcher{}, fmt.Errorf("the regular expression is too large (%d instructions, at most %d); use fewer or smaller repetitions", n, maxProgram)
 	}
-	re, err := regexp.Compile(query)
+	first, err := regexp.Compile(query)
 	if err != nil {
-		return nil, fmt.Errorf("the query is no regular expression (RE2): %s", short(err))
+		return matcher{}, fmt.Errorf("the query is no regular expression (RE2): %s", short(err))
 	}
-	return re, nil
+	later, err := regexp.Compile(`\A(?s:.)(?s:.*?)(` + tree.String() + `)`)
+	if err != nil {
+		return matcher{}, fmt.Errorf("the query is no regular expression (RE2): %s", short(err))
+	}
+	return matcher{first, later}, nil
+}
+
+// all yields the matches in text that are not empty, each behind the one before,
+// until yield returns false. It returns why ctx ended, which it asks before each
+// match: to look for one may take as long as the text is, and for all of them as
+// long as its square.
+func (m matcher) all(ctx context.Context, text string, yield func(from, to int) bool) error {
+	for at := 0; at <= len(text); {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		from, to := m.next(text, at)
+		switch {
+		case from < 0:
+			return nil
+		case from < to:
+			if !yield(from, to) {
+				return nil
+			}
+			at = to
+			continue
+		case text == "":
+			yield(0, 0)
+			return nil
+		}
+		_, n := utf8.DecodeRuneInString(text[to:])
+		at = to + max(n, 1)
+	}
+	return nil
+}
+
+// next is the first match that begins at byte at or later, or −1. It sees the
+// character before it, which decides what ^ and \b mean.
+func (m matcher) next(text string, at int) (from, to int) {
+	if at == 0 {
+		if found := m.first.FindStringIndex(text); found != nil {
+			return found[0], found[1]
+		}
+		return -1, -1
+	}
+	_, n := utf8.DecodeLastRuneInString(text[:at])
+	if found := m.later.FindStringSubmatchIndex(text[at-n:]); found != nil {
+		return at - n + found[2], at - n + found[3]
+	}
+	return -1, -1
 }
 
 // findRegex matches line by line. A line of more than [piece] bytes is searched
 // in pieces that overlap, so that no step is long: a match there may end early
 // when it is longer than the overlap.
-func (r *reader) findRegex(re *regexp.Regexp) finder {
+func (r *reader) findRegex(m matcher) finder {
 	return func(ctx context.Context, yield func(from, to int) bool) error {
 		s := r.doc.Text
 		for start := 0; start < len(s); {
 			line, _ := nextLine(s[start:])
 			text := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-			done := start // matches begin behind what was matched
+			done, more := start, true // matches begin behind what was matched
 			for at := 0; ; at += piece {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
 				end := min(at+piece+overlap, len(text))
 				low, high := at+overlap/2, at+piece+overlap/2 // where matches of this piece begin
 				if at == 0 {
@@ -223,15 +276,16 @@ func (r *reader) findRegex(re *regexp.Regexp) finder {
 				if end == len(text) {
 					high = len(text) + 1
 				}
-				for _, m := range re.FindAllStringIndex(text[at:end], -1) {
-					from, to := at+m[0], at+m[1]
-					if from < low || from >= high || start+from < done || from == to && text != "" {
-						continue
+				err := m.all(ctx, text[at:end], func(from, to int) bool {
+					from, to = at+from, at+to
+					if from >= low && from < high && start+from >= done {
+						more = yield(start+from, start+to)
+						done = start + to
 					}
-					if !yield(start+from, start+to) {
-						return nil
-					}
-					done = start + to
+					return more && from < high
+				})
+				if err != nil || !more {
+					return err
 				}
 				if end == len(text) {
 					break

@@ -12,7 +12,7 @@ import (
 
 // maxSelectorSteps bounds what a CSS selector may take on a page: nodes looked
 // at, for each of the selector's parts.
-const maxSelectorSteps = 1 << 28
+const maxSelectorSteps = 1 << 26
 
 var errSelector = errors.New("the selector takes too many steps on this page; ask for fewer elements by tag, #id or .class, without :nth-child, :has and :contains, or use mode search")
 
