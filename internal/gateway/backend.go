@@ -189,7 +189,7 @@ func (g *Gateway) Files(ctx context.Context, req run.Request, query string, limi
 	if _, ok := tool.Find(sf.Permitted, lister); !ok {
 		why := "there is no such tool"
 		for _, r := range sf.Removed {
-			if r.Tool == lister {
+			if r.Tool == lister && (!r.Secret || look.Scope.Caller().Privileged()) {
 				why = r.Reason
 			}
 		}

@@ -160,3 +160,30 @@ func (s *served) keeps(secret string) {
 		}
 	}
 }
+
+// What a rule did to bob's calls is told without where it stands and how it
+// reads: as the answer to the call, in events, turns and exports, and when it is
+// explained.
+func TestRulesAreNotHandedToUsers(t *testing.T) {
+	t.Parallel()
+	s := guarded(t, "tools: {deny: [file_list]}\nhooks: [{name: still, tools: [file_delete], match: 'args.path != \"secret-cel\"', action: block, message: Ask Ann.}]\n", nil,
+		fakellm.Calls(fakellm.Use("file_delete", `{"path":"a.txt"}`)), fakellm.Text("No."))
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", "/api/runs", `{"session":"s","message":"delete it"}`, "Ask Ann."},
+		{"POST", "/tools/invoke", `{"tool":"file_delete","args":{"path":"a.txt"}}`, "Ask Ann."},
+		{"GET", "/api/sessions/main/s/turns", "", "Ask Ann."},
+		{"GET", "/api/sessions/main/s/export", "", "Ask Ann."},
+		{"GET", "/api/tools/file_delete/explain", "", "Ask Ann."},
+		{"GET", "/api/files?q=a", "", "there is no such tool"},
+	} {
+		body := s.text(s.ask(c.method, c.path, c.body))
+		if !strings.Contains(body, c.want) {
+			t.Errorf("%s lacks %q: %s", c.path, c.want, body)
+		}
+		for _, never := range []string{"config.yaml", "hooks[", "secret-cel", "tools.deny"} {
+			if strings.Contains(body, never) {
+				t.Errorf("%s tells of %q: %s", c.path, never, body)
+			}
+		}
+	}
+}

@@ -17,6 +17,12 @@ import (
 // type: first the session, then each turn, followed by its rounds, each
 // followed by its calls. The objects hold all that is stored.
 func ExportJSONL(ctx context.Context, w io.Writer, store Store, key Key) error {
+	return ExportTold(ctx, w, store, key, func(line any) any { return line })
+}
+
+// ExportTold is [ExportJSONL] for somebody who may not be told everything: told
+// gives the form of each object in which it is written.
+func ExportTold(ctx context.Context, w io.Writer, store Store, key Key, told func(line any) any) error {
 	s, err := store.Session(ctx, key)
 	if err != nil {
 		return fmt.Errorf("export session %s: %w", key, err)
@@ -25,7 +31,7 @@ func ExportJSONL(ctx context.Context, w io.Writer, store Store, key Key) error {
 	enc.SetEscapeHTML(false)
 	put := func(line any) {
 		if err == nil {
-			err = enc.Encode(line)
+			err = enc.Encode(told(line))
 		}
 	}
 	put(struct {

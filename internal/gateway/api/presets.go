@@ -1,10 +1,12 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/engine/preset"
 )
@@ -14,15 +16,43 @@ func listPresets(s *Server, w http.ResponseWriter, r *http.Request, c Caller) er
 	if err != nil {
 		return err
 	}
+	may, err := s.permitted(r.Context(), c)
+	if err != nil {
+		return err
+	}
 	of := r.URL.Query().Get("tool")
 	out := Presets{Presets: []preset.Preset{}}
 	for _, p := range all {
-		seen := c.Role == auth.Admin || p.ApprovedBy != "" || p.Author == c.ID
+		seen := c.Role == auth.Admin || p.ApprovedBy != "" && may[p.Tool] || p.Author == c.ID
 		if seen && (of == "" || p.Tool == of) {
 			out.Presets = append(out.Presets, p)
 		}
 	}
 	return answer(w, http.StatusOK, out)
+}
+
+// permitted are the tools that c may use with one agent or another; nil for an
+// admin, from whom nothing is kept.
+func (s *Server) permitted(ctx context.Context, c Caller) (map[string]bool, error) {
+	if !c.discreet() {
+		return nil, nil
+	}
+	may := map[string]bool{}
+	for _, a := range s.opts.Backend.Agents(ctx) {
+		if _, err := s.agentOf(ctx, a.ID); err != nil {
+			continue // nobody can use it
+		}
+		v, err := s.opts.Backend.Surface(ctx, run.Request{Agent: a.ID, Origin: c.origin(), Caller: c.Principal})
+		if err != nil {
+			return nil, err
+		}
+		for _, list := range [][]Tool{v.Offered, v.Others} {
+			for _, t := range list {
+				may[t.Name] = true
+			}
+		}
+	}
+	return may, nil
 }
 
 func addPreset(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
@@ -34,7 +64,14 @@ func addPreset(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if err := p.Check(); err != nil {
 		return badRequest("%v", err)
 	}
-	err := s.opts.Presets.Add(r.Context(), p)
+	may, err := s.permitted(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	if c.discreet() && !may[p.Tool] {
+		return notFound("no agent has a tool %q that you may use", p.Tool)
+	}
+	err = s.opts.Presets.Add(r.Context(), p)
 	if errors.Is(err, preset.ErrExists) {
 		return problem(http.StatusConflict, "exists", "%v", preset.ErrExists)
 	}

@@ -36,6 +36,11 @@ func TestPresets(t *testing.T) {
 	add("ada", `{"tool":"http_request","name":"a/b c","args":{"url":"x"}}`, http.StatusOK)
 	add("eve", `{"tool":"db_query","name":"by month","args":{}}`, http.StatusConflict)
 	add("eve", `{"tool":"db_query","name":"x","args":[1]}`, http.StatusBadRequest)
+	add("eve", `{"tool":"file_write","name":"x","args":{}}`, http.StatusNotFound)
+	add("ada", `{"tool":"file_write","name":"x","args":{}}`, http.StatusOK)
+	r.call("ada", "POST", "/api/presets/file_write/x/approve", nil, http.StatusNoContent, nil)
+	same("of a tool that is none to them", names("bob", "?tool=file_write"), nil)
+	r.call("ada", "DELETE", "/api/presets/file_write/x", nil, http.StatusNoContent, nil)
 	add("eve", `{"tool":"DB","name":"x","args":{}}`, http.StatusBadRequest)
 	add("eve", `{"tool":"db_query","name":"two\nlines","args":{}}`, http.StatusBadRequest)
 

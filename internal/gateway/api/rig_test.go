@@ -312,7 +312,7 @@ func (b *backend) Models(_ context.Context, agent, model string) (ModelChoices, 
 
 func (b *backend) Surface(_ context.Context, req run.Request) (Surface, error) {
 	b.note(req)
-	return Surface{Agent: req.Agent, Session: req.Session, Origin: req.Origin, Role: req.Caller.Role, Offered: []Tool{{Name: "noop", Parameters: []byte(`{}`)}}, Others: []Tool{}, Removed: []tool.Removal{}}, nil
+	return Surface{Agent: req.Agent, Session: req.Session, Origin: req.Origin, Role: req.Caller.Role, Offered: []Tool{{Name: "noop", Parameters: []byte(`{}`)}}, Others: []Tool{{Name: "db_query", Parameters: []byte(`{}`)}, {Name: "http_request", Parameters: []byte(`{}`)}}, Removed: []tool.Removal{}}, nil
 }
 
 func (b *backend) Explain(_ context.Context, req run.Request, name string) (Explanation, error) {

@@ -247,11 +247,11 @@ func routes() []route {
 		{method: "GET", path: "/api/notices", access: admin, handle: listNotices, summary: "What rules told admins since the gateway started, the latest first", answers: gives(Notices{})},
 
 		{
-			method: "GET", path: "/api/presets", access: user, handle: listPresets, summary: "Calls that people wrote down (saved queries, presets of tools), in the order in which they were added: an admin sees all, others the approved ones and their own",
+			method: "GET", path: "/api/presets", access: user, handle: listPresets, summary: "Calls that people wrote down (saved queries, presets of tools), in the order in which they were added: an admin sees all, others the approved ones of tools that they may use and their own",
 			query: []param{{"tool", "of this tool"}}, answers: gives(Presets{}),
 		},
 		{
-			method: "POST", path: "/api/presets", access: user, handle: addPreset, refusals: []int{409}, summary: "Write a call down; models see it when an admin has approved it",
+			method: "POST", path: "/api/presets", access: user, handle: addPreset, refusals: []int{404, 409}, summary: "Write a call down, of a tool that the caller may use; models see it when an admin has approved it",
 			body: AddPreset{}, limit: maxBody, answers: gives(preset.Preset{}),
 		},
 		{method: "POST", path: "/api/presets/{tool}/{name}/approve", access: admin, handle: approvePreset, summary: "Show it to models from the next request on", answers: done},

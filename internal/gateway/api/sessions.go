@@ -2,7 +2,9 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -152,7 +154,10 @@ func deleteSession(s *Server, w http.ResponseWriter, r *http.Request, c Caller) 
 }
 
 func exportSession(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
-	export, kind, ending := session.ExportJSONL, "application/jsonl", "jsonl"
+	kind, ending := "application/jsonl", "jsonl"
+	export := func(ctx context.Context, to io.Writer, store session.Store, key session.Key) error {
+		return session.ExportTold(ctx, to, store, key, func(line any) any { return toldBy(w, line) })
+	}
 	switch format := r.URL.Query().Get("format"); format {
 	case "", "jsonl":
 	case "markdown":

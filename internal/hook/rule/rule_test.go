@@ -182,7 +182,7 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	pos := source.Pos{Key: "hooks[guard]", File: "/h/config.yaml", Line: 7}
 	v, s := decide(t.Context(), Rule{Name: "guard", Action: Block, Message: "Ask an admin", Where: pos}, Options{}, "")
-	want := tool.Refusal{Rule: "guard", Reason: "The rule guard blocks db_write: Ask an admin.", Allowed: "An admin can change hooks[guard].", Where: pos}
+	want := tool.Refusal{Rule: "guard", Reason: "The rule guard blocks db_write: Ask an admin.", Allowed: "An admin can change the rule.", Where: pos}
 	if v.Block == nil || *v.Block != want || v.Ask != nil {
 		t.Errorf("%+v", v.Block)
 	}

@@ -235,7 +235,7 @@ func (r *compiled) decide(ctx context.Context, c *hook.Call) (hook.Verdict, erro
 	case Approve:
 		return hook.Verdict{Ask: &hook.Ask{Reason: r.reason("wants a person to allow "+c.Tool, reading), Admins: reading.Admins}}, nil
 	}
-	return r.block(r.reason("blocks "+c.Tool, reading), fmt.Sprintf("An admin can change hooks[%s].", r.Name)), nil
+	return r.block(r.reason("blocks "+c.Tool, reading), change), nil
 }
 
 // block is the verdict of a rule that does not let a call through. allowed is what

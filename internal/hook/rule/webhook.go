@@ -155,7 +155,7 @@ func (r *compiled) askWebhook(ctx context.Context, c *hook.Call) (hook.Verdict, 
 		plain := r.plainly(ctx, err)
 		r.fail(plain.Error())
 		r.set.opts.Log.Warn("a webhook gave no decision, which blocks the call", "rule", r.Name, "where", r.Where.Place(), "tool", c.Tool, "err", innermost(err))
-		return r.block(fmt.Sprintf("The rule %s asks a webhook about %s, and %v, so the call did not run.", r.Name, c.Tool, plain), r.mending(err)), nil
+		return r.block(fmt.Sprintf("The rule %s asks a webhook about %s, and %v, so the call did not run.", r.Name, c.Tool, plain), mending(err)), nil
 	}
 	if d.Decision == "allow" {
 		return hook.Verdict{Note: "its webhook allows"}, nil
@@ -164,19 +164,26 @@ func (r *compiled) askWebhook(ctx context.Context, c *hook.Call) (hook.Verdict, 
 	if d.Reason != "" {
 		said = shortened(d.Reason)
 	}
-	return r.block(r.words(c.Tool, said), fmt.Sprintf("An admin can change hooks[%s].", r.Name)), nil
+	return r.block(r.words(c.Tool, said), change), nil
 }
+
+// change is what can be done about a rule that does as it says. Models and users
+// read it, to whom it is no business where the rule stands.
+const change = "An admin can change the rule."
 
 // mending says what can be done about a webhook that gave no decision.
-func (r *compiled) mending(err error) string {
+func mending(err error) string {
 	var refusal *tool.Refusal
-	if errors.As(err, &refusal) {
-		return LetThrough(refusal)
+	switch {
+	case !errors.As(err, &refusal):
+		return "An admin can see to the program behind it, or change the rule."
+	case refusal.Allowed != "":
+		return refusal.Allowed
 	}
-	return fmt.Sprintf("An admin can see to the program behind hooks[%s], or change the rule.", r.Name)
+	return "An admin can let it be sent; goclaw hooks test says to them what keeps it back."
 }
 
-// LetThrough says what would let a webhook through that may not be sent: the key
+// LetThrough says to admins what would let a webhook through that may not be sent: the key
 // that decided.
 func LetThrough(refusal *tool.Refusal) string {
 	switch w := refusal.Where; {

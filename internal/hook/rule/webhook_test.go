@@ -160,9 +160,9 @@ func TestUnreachableWebhook(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{
-		address:                 "An admin can see to the program behind hooks[ask], or change the rule.",
+		address:                 "An admin can see to the program behind it, or change the rule.",
 		"http://10.0.0.1/":      "An admin can add it to tools.http.allow.",
-		"http://169.254.1.1/":   "An admin can change tools.http.deny[0] (config.yaml:3).",
+		"http://169.254.1.1/":   "An admin can let it be sent; goclaw hooks test says to them what keeps it back.",
 		"http://ann@127.0.0.1/": "Leave user and password out of the address.",
 	} {
 		r := Rule{Name: "ask", Action: Webhook, URL: address}

@@ -286,10 +286,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Calls that people wrote down (saved queries, presets of tools), in the order in which they were added: an admin sees all, others the approved ones and their own */
+        /** Calls that people wrote down (saved queries, presets of tools), in the order in which they were added: an admin sees all, others the approved ones of tools that they may use and their own */
         get: operations["getApiPresets"];
         put?: never;
-        /** Write a call down; models see it when an admin has approved it */
+        /** Write a call down, of a tool that the caller may use; models see it when an admin has approved it */
         post: operations["postApiPresets"];
         delete?: never;
         options?: never;
@@ -3337,6 +3337,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
