@@ -226,7 +226,7 @@ func TestOperations(t *testing.T) {
 		"/metrics":    "up 1, spending false",
 		"/api/agents": `{"agents":[{"id":"main","name":"Main","default":true,"provider":"","model":""}]}`,
 		"/api/me":     `{"user":{"id":"bob","role":"user","human":true},"version":"test"}`,
-		"/api/status": `{"version":"1","started":"0001-01-01T00:00:00Z","ready":true,"problems":[],"providers":[],"pool":{"workers":0,"busy":0,"queued":0},"runs":{"running":0,"queued":0}}`,
+		"/api/status": `{"version":"1","started":"0001-01-01T00:00:00Z","ready":true,"problems":[],"providers":[],"pool":{"workers":0,"busy":0,"spare":0,"queued":0},"runs":{"running":0,"queued":0}}`,
 		"/chat":       "page /chat",
 	} {
 		a := g.ask("GET", target, "", as(g.bob))
