@@ -97,3 +97,23 @@ func TestATurnOfTwoSubjects(t *testing.T) {
 		}
 	}
 }
+
+// A word of a subject of which there are more tools than are kept as meant.
+func TestAWordOfALargeSubject(t *testing.T) {
+	t.Parallel()
+	reg := tool.NewRegistry()
+	for i := range 40 {
+		def := tool.Definition{Name: fmt.Sprintf("t%d_zq", i), Description: "Does it.", Parameters: json.RawMessage(`{"type":"object"}`)}
+		def.Category = "weather"
+		reg.Add(tool.Owner{Kind: tool.PluginOwner, ID: fmt.Sprint(i)}, listed{def})
+	}
+	cat := reg.Catalog()
+	c := New(Options{Enabled: true, TopK: 40}).Select(t.Context(), Request{
+		Catalog: cat, Permitted: cat.Entries,
+		Scope: tool.NewScope(tool.Facts{Agent: "main", Session: "s", Origin: tool.FromChat, Run: "1"}),
+		Ask:   tool.Ask{Message: llm.UserMessage("meteorology?"), Idle: time.Minute},
+	})
+	if len(c.Offered) != 40 {
+		t.Errorf("%d tools are offered", len(c.Offered))
+	}
+}

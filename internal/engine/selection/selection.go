@@ -283,7 +283,7 @@ func (p *picking) goesOn() {
 	case p.Ask.Idle < maxIdle:
 		p.named(tool.ForContinuity, len(p.State.Meant), p.State.Meant...)
 		before := slices.DeleteFunc(slices.Clone(p.State.Meant), func(name string) bool { return slices.Contains(p.meant, name) })
-		before = before[max(len(before)+len(p.meant)-maxMeant, 0):]
+		before = before[min(max(len(before)+len(p.meant)-maxMeant, 0), len(before)):]
 		p.State.Meant = append(before, p.meant...)
 	default:
 		p.State.Meant = p.meant

@@ -87,6 +87,7 @@ type Shown struct {
 	doc     Doc    // of text, once it is kept
 	chars   int    // of the text in the outcome's content
 	preview bool   // the content is a preview
+	sealed  bool   // a preview doesn't send the model to read_output
 }
 
 // How says what is particular about the results of a call.
@@ -100,7 +101,7 @@ type How struct {
 // how.Keep the result is kept under a ref however small it is, and shown whole
 // where it fits. When it is kept, o.Ref, o.Type and o.Chars tell.
 func (s *Spiller) Show(ctx context.Context, scope tool.Scope, o *tool.Outcome, how How) Shown {
-	sh := Shown{outcome: o, text: llm.JoinText(o.Content)}
+	sh := Shown{outcome: o, text: llm.JoinText(o.Content), sealed: how.Sealed}
 	if strings.TrimSpace(sh.text) == "" {
 		s.showBlank(o, sh.text)
 		sh.text = llm.JoinText(o.Content)
@@ -111,7 +112,6 @@ func (s *Spiller) Show(ctx context.Context, scope tool.Scope, o *tool.Outcome, h
 	over := sh.chars > s.opts.MaxResult && !readsBack(o)
 	if over || how.Keep && !readsBack(o) {
 		s.keep(ctx, scope, &sh)
-		sh.doc.Sealed = how.Sealed
 	}
 	switch {
 	case over:
@@ -155,6 +155,7 @@ const keepTime = 10 * time.Second
 func (s *Spiller) keep(ctx context.Context, scope tool.Scope, sh *Shown) {
 	o := sh.outcome
 	sh.doc = Describe(ctx, o.Tool, sh.text)
+	sh.doc.Sealed = sh.sealed
 	kept := string(sh.doc.Type)
 	if sh.doc.plain != "" {
 		kept = "" // whoever reads it finds out

@@ -417,6 +417,24 @@ func TestFit(t *testing.T) {
 	})
 }
 
+// A preview that comes of fitting a round sends nobody to a tool they lack, either.
+func TestFitKeepsSealed(t *testing.T) {
+	t.Parallel()
+	for _, sealed := range []bool{false, true} {
+		d := newDesk(Options{})
+		var round []Shown
+		var last *tool.Outcome
+		for range 9 {
+			last = outcome("shell", strings.Repeat("word ", 1500))
+			round = append(round, d.spiller.Show(t.Context(), d.scope, last, How{Sealed: sealed}))
+		}
+		d.spiller.Fit(t.Context(), d.scope, round, 0)
+		if got := llm.JoinText(last.Content); !strings.Contains(got, "[LARGE OUTPUT") || strings.Contains(got, ReadOutput) == sealed {
+			t.Errorf("sealed %v: %s", sealed, got)
+		}
+	}
+}
+
 func TestFitTakesTheLargestFirst(t *testing.T) {
 	t.Parallel()
 	d := newDesk(Options{})

@@ -66,7 +66,9 @@ func (m *matches) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if err != nil {
 		return types.WrapErr(err)
 	}
-	if literal, whole := re.LiteralPrefix(); whole {
+	// A pattern that is anchored has a whole literal as well; one that is nothing but
+	// its literal isn't.
+	if literal, whole := re.LiteralPrefix(); whole && literal == texts[1] {
 		return types.Bool(strings.Contains(texts[0], literal))
 	}
 	text := &interruptedText{rest: texts[0], frame: frame}
