@@ -54,6 +54,7 @@ type Options struct {
 	Timeout  time.Duration       // of calls whose tool sets none; 0 is DefaultTimeout
 	Hooks    *hook.Bus           // of the process; nil has none
 	Approve  Approve             // asks people; nil can ask nobody
+	Planned  Planned             // what people switched meanwhile; nil when nobody does
 	Clean    Clean               // of the agent's workspace; nil leaves paths as they come
 	Log      *slog.Logger        // nil is the default logger
 }

@@ -8,9 +8,23 @@ import (
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
+// Planned reports whether plan mode was switched on in a session beside the call
+// that asks, which knows the state only as it was when its response came.
+type Planned func(ctx context.Context, s tool.Scope) (bool, error)
+
+// planner knows which sessions are in plan mode.
+type planner struct{ now Planned }
+
 // plan refuses what changes something while the session is in plan mode.
-func plan(_ context.Context, inv *invocation) bool {
-	if !planned(inv.state, inv.entry) {
+func (p planner) plan(ctx context.Context, inv *invocation) bool {
+	on := planned(inv.state, inv.entry)
+	if st := (tool.State{Plan: true}); !on && p.now != nil && planned(st, inv.entry) {
+		var err error
+		if on, err = p.now(ctx, inv.surface.Scope); err != nil {
+			return inv.end(tool.Failed, fmt.Sprintf("Error: it can't be read whether plan mode is on, so nothing ran: %v.", err))
+		}
+	}
+	if !on {
 		return true
 	}
 	return inv.refuse(&tool.Refusal{

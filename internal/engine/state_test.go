@@ -3,13 +3,17 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -92,4 +96,52 @@ func TestDecidersAreAskedWithinBounds(t *testing.T) {
 			t.Errorf("%d calls were decided about at once", n)
 		}
 	})
+}
+
+// A call that waits for a person is refused when they switch plan mode on
+// meanwhile, and allow it all the same; so is one that a call makes.
+func TestPlanModeIsSwitchedWhileAPersonIsAsked(t *testing.T) {
+	t.Parallel()
+	var planned, broken bool
+	var ran atomic.Int32
+	write := writing("write", func(context.Context, tool.Call, none) (string, error) { ran.Add(1); return "wrote", nil })
+	script := tool.New(tool.Definition{Name: "script", Traits: tool.Traits{ReadOnly: true, Waits: true}}, func(ctx context.Context, c tool.Call, _ none) (string, error) {
+		return text(c.Host.Call(ctx, "write", json.RawMessage("{}"))), nil
+	})
+	b := set(t, []tool.Tool{write, script}, hooked(t, decides("ask", 0, func(_ context.Context, c *hook.Call) (hook.Verdict, error) {
+		if c.Tool != "write" {
+			return hook.Verdict{}, nil
+		}
+		return hook.Verdict{Ask: &hook.Ask{}}, nil
+	})), func(o *engine.Options) {
+		o.Approve = func(_ context.Context, r approval.Request, told func(tool.Approval)) tool.Approval {
+			a := tool.Approval{ID: "1", Tool: r.Tool, Status: tool.ApprovalOpen}
+			told(a)
+			planned, a.Status = !broken, tool.ApprovalAllowed
+			return a
+		}
+		o.Planned = func(_ context.Context, s tool.Scope) (bool, error) {
+			if s.Session() != "s" {
+				t.Errorf("asked about the session %q", s.Session())
+			}
+			if broken {
+				return false, errors.New("the disk is gone")
+			}
+			return planned, nil
+		}
+	})
+	if o := b.run(t.Context(), call("write", "{}"))[0]; o.Status != tool.Refused || o.Refusal.Rule != "plan_mode" || o.Approval == nil {
+		t.Errorf("got %s: %s", o.Status, text(o))
+	}
+	planned = false
+	if o := b.run(t.Context(), call("script", "{}"))[0]; !strings.Contains(text(o), "Plan mode is on") {
+		t.Errorf("a script's call: %s: %s", o.Status, text(o))
+	}
+	broken = true
+	if o := b.run(t.Context(), call("write", "{}"))[0]; o.Status != tool.Failed || !strings.Contains(text(o), "the disk is gone") {
+		t.Errorf("got %s: %s", o.Status, text(o))
+	}
+	if ran.Load() != 0 {
+		t.Errorf("ran %d times", ran.Load())
+	}
 }

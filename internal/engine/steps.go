@@ -27,11 +27,11 @@ type step struct {
 // tool whose own call it is, and keeps waiting only those calls of the response
 // that conflict with this one.
 func steps(o Options) (admit, before, work, show []step) {
-	r := reader{o.Clean}
+	r, planner := reader{o.Clean}, planner{o.Planned}
 	admit = []step{
 		{"resolve", resolve},
 		{"offered", offered},
-		{"plan", plan},
+		{"plan", planner.plan},
 		{"arguments", r.arguments},
 		{"policy", r.policy},
 		{"touches", touches},
@@ -41,8 +41,8 @@ func steps(o Options) (admit, before, work, show []step) {
 	}
 	work = []step{
 		// Again, since an earlier call of the same response may have turned
-		// plan mode on.
-		{"plan", plan},
+		// plan mode on, or a person while they were asked.
+		{"plan", planner.plan},
 		// Answers equal calls; nothing runs then.
 		{"cache", cacher{cache: o.Cache, pool: o.Pool}.look},
 		{"run", runner{pool: o.Pool, cache: o.Cache, limit: o.Timeout, log: o.Log}.run},

@@ -129,7 +129,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	a.Engine = engine.New(engine.Options{
 		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Selector: picks, Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls, Cache: g.results, Presets: g.Presets,
 		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
-		Hooks: g.Hooks, Approve: g.approve(c.Tools.ApprovalTimeout), Clean: g.clean,
+		Hooks: g.Hooks, Approve: g.approve(c.Tools.ApprovalTimeout), Clean: g.clean, Planned: g.planned,
 	})
 	a.Prompts = prompt.New(prompt.Options{
 		Files: func() (fs.FS, error) {
@@ -176,6 +176,25 @@ func (g *Gateway) approve(within time.Duration) engine.Approve {
 		r.Timeout = within
 		return g.Approvals.Ask(ctx, r, asked)
 	}
+}
+
+// planned reports whether plan mode was switched on beside a call of a session.
+func (g *Gateway) planned(ctx context.Context, s tool.Scope) (bool, error) {
+	if s.Session() == "" {
+		return false, nil
+	}
+	key := session.KeyOf(s)
+	if on, known := g.Runner.Switched(key, s.Run()); known {
+		return on, nil
+	}
+	stored, err := g.Sessions.Session(ctx, key)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return stored.State != nil && stored.State.Plan, nil
 }
 
 // runtimeList is a list whose absence sets no limit and whose emptiness allows

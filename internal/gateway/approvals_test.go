@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/session"
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/gateway/api"
@@ -155,6 +156,47 @@ func TestApprovalsSideBySide(t *testing.T) {
 	}
 	if _, ok := s.file("b.txt"); ok {
 		t.Error("what was denied was written")
+	}
+}
+
+// Plan mode that a person switches on while a call waits for them holds for it,
+// though they allow it: for a model's, and for one by hand, whose session no run
+// is in.
+func TestPlanModeIsSwitchedWhileACallWaits(t *testing.T) {
+	t.Parallel()
+	s := setup(t, asks, fakellm.Text("Hello."), write("a.txt"), fakellm.Text("Then not.")).serve(gateway.ServeOptions{})
+	key := session.Key{Agent: "main", ID: "s"}
+	s.say("s", "Hello.")
+	s.settle("s")
+	req := admin("s", "")
+	req.CanAsk = true
+	o, err := s.InvokeTold(t.Context(), req, "file_write", []byte(`{"path":"a.txt","content":"x"}`), func(e tool.Event) {
+		if e.Type == tool.Asked {
+			if err := s.Runner.SetPlan(t.Context(), key, true); err != nil {
+				t.Error(err)
+			}
+			s.answer(e.Approval.ID, tool.AllowOnce, http.StatusOK)
+		}
+	})
+	if err != nil || o.Refusal == nil || o.Refusal.Rule != "plan_mode" {
+		t.Errorf("the call by hand gave %+v (%v)", o, err)
+	}
+	if err := s.Runner.SetPlan(t.Context(), key, false); err != nil {
+		t.Fatal(err)
+	}
+
+	v := s.view(s.ask("POST", "/api/runs", `{"session":"s","message":"Write."}`))
+	id := v.asked().ID
+	if err := s.Runner.SetPlan(t.Context(), key, true); err != nil {
+		t.Fatal(err)
+	}
+	s.answer(id, tool.AllowOnce, http.StatusOK)
+	v.until(nil)
+	if told := s.lastTold(3); !strings.Contains(told, "Plan mode is on") {
+		t.Errorf("the model was told %q", told)
+	}
+	if _, ok := s.file("a.txt"); ok {
+		t.Error("it was written")
 	}
 }
 

@@ -80,6 +80,30 @@ func (r *Runner) Affect(ctx context.Context, key session.Key, made *session.Sess
 	}
 }
 
+// Switched is what became of plan mode in a session beside the run of that id, and
+// that this run does not know yet. Of what isn't the run that is going there only
+// the stored session can tell more: known is false then.
+func (r *Runner) Switched(key session.Key, run string) (on, known bool) {
+	r.mu.Lock()
+	l := r.lanes[key]
+	known = l != nil && l.active.ID == run
+	r.mu.Unlock()
+	if l == nil {
+		return false, false
+	}
+	l.state.Lock()
+	defer l.state.Unlock()
+	if l.meanwhile == nil {
+		return false, known
+	}
+	for _, e := range l.meanwhile.effects {
+		if e.Kind == tool.PlanMode {
+			on, known = tool.State{}.Apply(e).Plan, true
+		}
+	}
+	return on, known
+}
+
 // affected finds who has to do with the state of a session: the lane that is busy
 // in it, or who changes it at the moment. Where nobody is, own is the caller's
 // right to change it until [Runner.affectedNow].
