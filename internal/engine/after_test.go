@@ -187,9 +187,8 @@ func TestAThousandCallsWithHooks(t *testing.T) {
 		if seen.Load() != 1000 || told.Load() != 1000 {
 			t.Errorf("the rule saw %d calls, the observer %d", seen.Load(), told.Load())
 		}
-		// 1,000 seconds on 8 workers. Nobody was served much before the others: those
-		// whose calls are decided about first find the queue empty, which has 64 places.
-		if first, last := slices.Min(ends), slices.Max(ends); last > 126*time.Second || first < 80*time.Second {
+		// 1,000 seconds on 8 workers. Nobody was served much before the others.
+		if first, last := slices.Min(ends), slices.Max(ends); last > 126*time.Second || first < 100*time.Second {
 			t.Errorf("the first session was through after %v, the last after %v", first, last)
 		}
 	})

@@ -41,7 +41,7 @@ func (d decider) decide(ctx context.Context, inv *invocation) bool {
 // consult asks rules and handlers, when they can be. The only error is that of
 // ctx.
 func (d decider) consult(ctx context.Context, inv *invocation) (hook.Decision, error) {
-	done, err := d.pool.Decide(ctx, inv.surface.Scope.Caller().ID)
+	done, err := d.pool.Decide(ctx, inv.surface.Scope.Caller().ID, inv.surface.Scope.SessionKey())
 	if err != nil {
 		return hook.Decision{}, err
 	}

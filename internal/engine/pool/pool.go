@@ -373,12 +373,12 @@ func (p *Pool) Aside(run func()) error {
 	return nil
 }
 
-// Decide waits until rules and handlers may be asked about a call of a person:
-// of [Deciding] that are asked about at once, nobody's are more than
+// Decide waits until rules and handlers may be asked about a call in a session of a
+// person: of [Deciding] that are asked about at once, nobody's are more than
 // [DecidingEach]. done is to be called when they have answered. The only error is
 // why ctx ended.
-func (p *Pool) Decide(ctx context.Context, who string) (done func(), err error) {
-	return p.deciding.Take(ctx, who)
+func (p *Pool) Decide(ctx context.Context, who, session string) (done func(), err error) {
+	return p.deciding.Take(ctx, who, session)
 }
 
 // Fence is what tasks leave calls behind that don't come back.

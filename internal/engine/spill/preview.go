@@ -130,7 +130,7 @@ func (d Doc) closing(example string) string {
 		return "The rest could not be kept. To see it, make the call again so that it returns less at a time."
 	}
 	if d.Sealed {
-		return "The rest can't be read here: read_output is not permitted. To see more, make the call again so that it returns less at a time."
+		return "The rest can't be read here. To see more, make the call again so that it returns less at a time."
 	}
 	return fmt.Sprintf("To explore the full data, call the SEPARATE 'read_output' tool:\nread_output(ref: %q, %s)\nModes: %s.",
 		d.Ref, example, strings.Join(fitting(d.Type), ", "))

@@ -1,5 +1,5 @@
 // Package turns bounds how many do something at the same time, fairly among the
-// people for whom it is done. Whoever has to wait does so on its own goroutine.
+// people for whom it is done, and among what each of them does, such as sessions. Whoever has to wait does so on its own goroutine.
 //
 // [Turns] starts nothing and has nothing to close.
 package turns
@@ -24,10 +24,12 @@ type Turns struct {
 
 type person struct {
 	taken   int
-	waiting list.List // of *waiter, those that came first first
+	parts   map[string]int // how many each part has taken, if any
+	waiting list.List      // of *waiter, those that came first first
 }
 
 type waiter struct {
+	part  string
 	at    uint64        // which of all that had to wait
 	given chan struct{} // closed when it has its turn
 }
@@ -37,27 +39,28 @@ func New(all, each int) *Turns {
 	return &Turns{all: all, each: each, people: map[string]*person{}}
 }
 
-// Take waits for a turn. A free one goes to the person who has the fewest, among
-// equals to the one who has waited longest. done gives it back, once. The only
-// error is why ctx ended.
-func (t *Turns) Take(ctx context.Context, who string) (done func(), err error) {
+// Take waits for a turn for a part of what a person does. A free one goes to the
+// person who has the fewest, and among that person's parts to the one that has the
+// fewest; among equals to the one who has waited longest. done gives it back, once.
+// The only error is why ctx ended.
+func (t *Turns) Take(ctx context.Context, who, part string) (done func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	t.mu.Lock()
 	p := t.people[who]
 	if p == nil {
-		p = &person{}
+		p = &person{parts: map[string]int{}}
 		t.people[who] = p
 	}
-	done = sync.OnceFunc(func() { t.give(who, p) })
+	done = sync.OnceFunc(func() { t.give(who, part, p) })
 	if t.taken < t.all && p.taken < t.each {
-		t.begin(p)
+		t.begin(p, part)
 		t.mu.Unlock()
 		return done, nil
 	}
 	t.came++
-	w := &waiter{at: t.came, given: make(chan struct{})}
+	w := &waiter{part: part, at: t.came, given: make(chan struct{})}
 	place := p.waiting.PushBack(w)
 	t.mu.Unlock()
 
@@ -78,17 +81,21 @@ func (t *Turns) Take(ctx context.Context, who string) (done func(), err error) {
 	return nil, context.Cause(ctx)
 }
 
-func (t *Turns) begin(p *person) {
+func (t *Turns) begin(p *person, part string) {
 	t.taken++
 	p.taken++
+	p.parts[part]++
 }
 
 // give passes a turn on to who comes next.
-func (t *Turns) give(who string, p *person) {
+func (t *Turns) give(who, part string, p *person) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.taken--
 	p.taken--
+	if p.parts[part]--; p.parts[part] == 0 {
+		delete(p.parts, part)
+	}
 	t.tidy(who, p)
 	var next *person
 	for _, q := range t.people {
@@ -98,11 +105,22 @@ func (t *Turns) give(who string, p *person) {
 		}
 	}
 	if next != nil {
-		w := next.first()
-		next.waiting.Remove(next.waiting.Front())
-		t.begin(next)
+		place := next.next()
+		w := next.waiting.Remove(place).(*waiter)
+		t.begin(next, w.part)
 		close(w.given)
 	}
+}
+
+// next is whose turn it is among what waits for a person.
+func (p *person) next() *list.Element {
+	best := p.waiting.Front()
+	for at := best; at != nil; at = at.Next() {
+		if p.parts[at.Value.(*waiter).part] < p.parts[best.Value.(*waiter).part] {
+			best = at
+		}
+	}
+	return best
 }
 
 // first is who of them has waited longest.

@@ -54,7 +54,7 @@ func (h *hold) has(who string) int {
 
 func (h *hold) second(who string) {
 	h.wg.Go(func() {
-		done, err := h.Take(h.t.Context(), who)
+		done, err := h.Take(h.t.Context(), who, "")
 		if err != nil {
 			h.t.Error(err)
 			return
@@ -118,7 +118,7 @@ func TestWhoLeavesTakesNoTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHold(t, 1, 1)
-		first, err := h.Take(t.Context(), "a")
+		first, err := h.Take(t.Context(), "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestWhoLeavesTakesNoTurn(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		for range 100 {
 			h.wg.Go(func() {
-				if _, err := h.Take(ctx, "b"); !errors.Is(err, reason) {
+				if _, err := h.Take(ctx, "b", ""); !errors.Is(err, reason) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -135,7 +135,7 @@ func TestWhoLeavesTakesNoTurn(t *testing.T) {
 		h.second("c")
 		stop(reason)
 		h.wg.Go(func() {
-			if _, err := h.Take(ctx, "d"); !errors.Is(err, reason) {
+			if _, err := h.Take(ctx, "d", ""); !errors.Is(err, reason) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -162,7 +162,7 @@ func TestNoTurnIsLost(t *testing.T) {
 			if i%3 == 0 {
 				h.wg.Go(stop)
 			}
-			done, err := h.Take(ctx, who)
+			done, err := h.Take(ctx, who, "")
 			if err != nil {
 				return
 			}
@@ -176,8 +176,38 @@ func TestNoTurnIsLost(t *testing.T) {
 		t.Errorf("%d had turns at once", h.most["all"])
 	}
 	for i := range 3 {
-		if _, err := h.Take(t.Context(), fmt.Sprint("last", i)); err != nil {
+		if _, err := h.Take(t.Context(), fmt.Sprint("last", i), ""); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// A person's sessions take turns as well.
+func TestPartsOfOnePersonTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		two := turns.New(2, 2)
+		var mu sync.Mutex
+		var order []string
+		var wg sync.WaitGroup
+		for i, part := range []string{"many", "many", "many", "many", "few"} {
+			wg.Go(func() {
+				done, err := two.Take(t.Context(), "a", part)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, part)
+				mu.Unlock()
+				time.Sleep(time.Duration(i+1) * time.Second)
+				done()
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if !slices.Equal(order, []string{"many", "many", "few", "many", "many"}) {
+			t.Errorf("%v", order)
+		}
+	})
 }

@@ -23,7 +23,7 @@ func (s *Sessions) MostUsed(ctx context.Context, agent string, since time.Time, 
 			" WHERE t.started >= ? AND t.copied IS NULL AND s.agent = ? ORDER BY t.started DESC LIMIT ?) t"+
 			" JOIN rounds r ON r.turn = t.id JOIN calls c ON c.round = r.id)"+
 			" SELECT tool FROM (SELECT tool FROM made WHERE status = 'ok' UNION ALL"+
-			" SELECT tool FROM (SELECT DISTINCT x.call, x.tool FROM made m JOIN side_calls x ON x.call = m.id WHERE x.status = 'ok'))"+
+			" SELECT tool FROM (SELECT DISTINCT x.call, x.tool FROM made m CROSS JOIN side_calls x ON x.call = m.id WHERE x.status = 'ok'))"+
 			" GROUP BY tool ORDER BY count(*) DESC, tool LIMIT ?", []any{nano(since), agent, maxUsageTurns, limit},
 			func(scan func(...any) error) error {
 				var name string

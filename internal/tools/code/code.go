@@ -88,11 +88,11 @@ func NewRunner(program Program) *Runner {
 // errBusy says that no script may begin.
 var errBusy = errors.New("too many scripts run at once, of this person or of all; call the tools one by one, or try again later")
 
-// begin waits until a script of a person may begin. done is called at its end.
-func (r *Runner) begin(ctx context.Context, who string) (done func(), err error) {
+// begin waits until a script in a session of a person may begin. done is called at its end.
+func (r *Runner) begin(ctx context.Context, who, session string) (done func(), err error) {
 	ctx, stop := context.WithTimeoutCause(ctx, beginWithin, errBusy)
 	defer stop()
-	return r.begun.Take(ctx, who)
+	return r.begun.Take(ctx, who, session)
 }
 
 // Family is the family "code". A nil runner makes tools that tell that scripts

@@ -78,13 +78,13 @@ func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Res
 	case len(in.Script) > maxScript:
 		return tool.Result{}, fmt.Errorf("the script has %d bytes, and may have %d", len(in.Script), maxScript)
 	}
-	who := call.Scope.Caller().ID
-	done, err := r.begin(ctx, who)
+	who, where := call.Scope.Caller().ID, call.Scope.SessionKey()
+	done, err := r.begin(ctx, who, where)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer done()
-	rest, err := r.working.Take(ctx, who)
+	rest, err := r.working.Take(ctx, who, where)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -96,7 +96,7 @@ func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Res
 	own, cancel := context.WithCancel(ctx)
 	s := &session{
 		ctx: own, child: child, desk: newDesk(own, call.Host), limits: r.limits, stirred: make(chan struct{}, 1),
-		work: func() (func(), error) { return r.working.Take(own, who) }, rest: rest,
+		work: func() (func(), error) { return r.working.Take(own, who, where) }, rest: rest,
 	}
 	e, err := s.serve(unfenced(in.Script))
 	cancel()
