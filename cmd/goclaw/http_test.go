@@ -13,11 +13,12 @@ import (
 
 // The program "http" of the scripts asks the gateway of GOCLAW_HOME:
 //
-//	exec http [-token T] [-H 'Name: value'] [-d BODY | -f FILE] [-until TEXT] METHOD PATH
+//	exec http [-token T] [-H 'Name: value'] [-d BODY | -f FILE] [-until TEXT] [-begun FILE] METHOD PATH
 //
 // It shows GOCLAW_TOKEN unless -token names another one, prints status, headers
 // and body as they come, and fails for a status from 400 on. With -until it
-// leaves as soon as a line holds TEXT, and fails when none does.
+// leaves as soon as a line holds TEXT, and fails when none does. With -begun it writes
+// FILE when the answer has begun.
 
 // httpMain runs it and returns the exit status.
 func httpMain() int {
@@ -51,6 +52,7 @@ func ask(args []string, out io.Writer) error {
 	data := fs.String("d", "", "the body")
 	file := fs.String("f", "", "the file that is the body")
 	until := fs.String("until", "", "leave at the line that holds this")
+	begun := fs.String("begun", "", "the file to write when the answer has begun")
 	h := headers{http.Header{}}
 	fs.Var(h, "H", "a header")
 	if err := fs.Parse(args); err != nil {
@@ -91,6 +93,11 @@ func ask(args []string, out io.Writer) error {
 		return err
 	}
 	defer resp.Body.Close()
+	if *begun != "" {
+		if err := os.WriteFile(*begun, nil, 0o600); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintln(out, resp.Proto, resp.Status)
 	if err := resp.Header.Write(out); err != nil {
 		return err

@@ -100,13 +100,33 @@ func Main(args []string, s Streams, plugins ...plugin.Plugin) int {
 	if len(args) == 1 && args[0] == builtin.ScriptCommand {
 		return builtin.Script(s.In, s.Out)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	ctx, stop := untilEnding()
 	defer stop()
-	// The second Ctrl-C ends the process, whatever it hangs in.
-	context.AfterFunc(ctx, stop)
 	ctx, s.Out = piped(ctx, s.Out)
 	a := &app{Streams: s, env: config.FromEnviron(), plugins: plugins, patience: 5 * time.Second}
 	return a.execute(ctx, args)
+}
+
+// untilEnding is a context that ends with the first signal that ends a command.
+// From then on such a signal ends the process, whatever it hangs in: it is set
+// free before the context ends, so that who sees the end can count on it. stop
+// has to be called.
+func untilEnding() (ctx context.Context, stop func()) {
+	ctx, end := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, endings()...)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			end(fmt.Errorf("%s signal received", s))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		end(nil)
+	}
 }
 
 // endings are the signals that end a command politely: Ctrl-C, a request to

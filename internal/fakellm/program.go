@@ -12,8 +12,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -67,6 +69,9 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		script, err := readScript(flags.Arg(0))
 		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(script.Answers, func(a Answer) bool { return a.Hold }) {
+			return errors.New("the script holds an answer, which nobody can release here")
 		}
 		s = New(script)
 		if *record != "" {
@@ -132,10 +137,12 @@ func recorder(dir string) func(int, Request) error {
 //		are files in $WORK/requests: 001.json, 002.json, …
 //	asked N
 //		fails unless exactly N requests have come so far.
+//	release
+//		lets one answer that is held go, as soon as there is one.
 //
 // A request that is invalid or finds no answer fails the test at its end.
 func Commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
-	return map[string]func(*testscript.TestScript, bool, []string){"fakellm": startCommand, "asked": askedCommand}
+	return map[string]func(*testscript.TestScript, bool, []string){"fakellm": startCommand, "asked": askedCommand, "release": releaseCommand}
 }
 
 type serverKey struct{}
@@ -187,4 +194,14 @@ func askedCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("the model was asked %d times, want %d", got, want)
 	}
+}
+
+func releaseCommand(ts *testscript.TestScript, neg bool, args []string) {
+	servers, _ := ts.Value(serverKey{}).(*[]*Server)
+	if neg || len(args) != 0 || servers == nil || len(*servers) != 1 {
+		ts.Fatalf("usage: release, with one fakellm (and testscript.Params.Setup calls fakellm.Setup)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ts.Check((*servers)[0].Release(ctx))
 }

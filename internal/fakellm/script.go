@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 )
 
 // Script says what a server answers. As JSON it is a file:
@@ -92,8 +91,8 @@ type Answer struct {
 	// Break ends the connection at the same places, "before" or "middle", by a
 	// reset.
 	Break string `json:"break,omitempty"`
-	// Delay is waited before the answer, in milliseconds.
-	Delay int `json:"delay,omitempty"`
+	// Hold keeps the answer back until [Server.Release].
+	Hold bool `json:"hold,omitempty"`
 
 	// Gate is waited for before each write, as long as the client stays: a
 	// value lets one write pass, closing it lets all.
@@ -179,8 +178,6 @@ func (a Answer) check() error {
 	}
 	return checkFault(a.Fault)
 }
-
-func (a Answer) delay() time.Duration { return time.Duration(a.Delay) * time.Millisecond }
 
 // literal is the body as the script has it, nil when it has none.
 func (a Answer) literal() [][]byte {

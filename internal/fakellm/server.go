@@ -55,12 +55,13 @@ type Server struct {
 	embedded []Request // those for vectors
 	faults   []error
 	came     chan struct{} // closed and made anew with each request
+	released chan struct{} // takes a value for an answer that is held
 	record   func(n int, r Request) error
 }
 
 // New returns a server that answers by s.
 func New(s Script) *Server {
-	return &Server{script: s, used: make([]bool, len(s.Answers)), came: make(chan struct{})}
+	return &Server{script: s, used: make([]bool, len(s.Answers)), came: make(chan struct{}), released: make(chan struct{})}
 }
 
 // Start serves answers on a free port until the test ends.
@@ -144,6 +145,17 @@ func (s *Server) Wait(ctx context.Context, n int) error {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for request %d: %w after %d", n, ctx.Err(), got)
 		}
+	}
+}
+
+// Release lets one answer that is held go, as soon as there is one. It fails
+// when ctx ends before.
+func (s *Server) Release(ctx context.Context) error {
+	select {
+	case s.released <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("release an answer: %w: none is held", ctx.Err())
 	}
 }
 
@@ -247,7 +259,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"the script has no answer left for this request"}}`, http.StatusInternalServerError)
 		return
 	}
-	out := &answering{w: w, r: r, a: a}
+	out := &answering{w: w, r: r, a: a, released: s.released}
 	if err := out.run(api, req, n); err != nil && r.Context().Err() == nil {
 		s.fault(fmt.Errorf("answer request %d: %w", n, err))
 	}
@@ -295,18 +307,23 @@ func (s *Server) fault(err error) {
 
 // answering is one answer on its way.
 type answering struct {
-	w    http.ResponseWriter
-	r    *http.Request
-	a    Answer
-	sent bool
+	w        http.ResponseWriter
+	r        *http.Request
+	a        Answer
+	released <-chan struct{} // brings a value when an answer that is held may go
+	sent     bool
 }
 
 // errBroken says that the script ended the connection.
 var errBroken = errors.New("broken by the script")
 
 func (o *answering) run(api wire, req Request, n int) error {
-	if !o.pause(o.a.delay()) {
-		return nil
+	if o.a.Hold {
+		select {
+		case <-o.released:
+		case <-o.r.Context().Done():
+			return nil
+		}
 	}
 	switch {
 	case o.a.Hang == "before":
@@ -379,21 +396,6 @@ func (o *answering) fail(f failure) error {
 	}
 	o.w.WriteHeader(f.status)
 	return o.send([]byte(f.body))
-}
-
-// pause waits for d, unless the client leaves.
-func (o *answering) pause(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-o.r.Context().Done():
-		return false
-	}
 }
 
 // send writes one piece and sends it off.

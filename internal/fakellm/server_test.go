@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -137,6 +138,38 @@ func TestHangingEndsWithTheClient(t *testing.T) {
 	}
 }
 
+// An answer that is held goes when it is released, one for each time.
+func TestHeldUntilReleased(t *testing.T) {
+	t.Parallel()
+	s := Start(t, Answer{Text: "One", Hold: true}, Answer{Text: "Two", Hold: true})
+	for i, want := range []string{"One", "Two"} {
+		got := make(chan string, 1)
+		go func() {
+			_, text, err := post(t, s.URL, stream)
+			got <- fmt.Sprint(text, err)
+		}()
+		if err := s.Wait(t.Context(), i+1); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case text := <-got:
+			t.Fatalf("it was not held: %s", text)
+		default:
+		}
+		if err := s.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if text := <-got; !strings.Contains(text, want) {
+			t.Errorf("%s holds no %s", text, want)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.Release(ended); err == nil || !strings.Contains(err.Error(), "none is held") {
+		t.Errorf("nothing to release: %v", err)
+	}
+}
+
 func TestQuick(t *testing.T) {
 	t.Parallel()
 	h := httptest.NewServer(Quick(Use("file_read", `{"path":"a.txt"}`), "It says hello."))
@@ -200,7 +233,11 @@ func TestProgram(t *testing.T) {
 	if got, err := os.ReadFile(addr); err != nil || !bytes.HasPrefix(got, []byte("http://127.0.0.1:")) {
 		t.Errorf("%s %v", got, err)
 	}
-	for _, args := range [][]string{{}, {"-x"}, {script, script}, {filepath.Join(dir, "none.json")}} {
+	held := filepath.Join(dir, "held.json")
+	if err := os.WriteFile(held, []byte(`{"answers":[{"hold":true}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{}, {"-x"}, {script, script}, {filepath.Join(dir, "none.json")}, {held}} {
 		var errs bytes.Buffer
 		if status := Main(args, io.Discard, &errs); status == 0 || errs.Len() == 0 {
 			t.Errorf("%q: %d %s", args, status, &errs)

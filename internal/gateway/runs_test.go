@@ -241,7 +241,7 @@ func TestAPreviewKnowsTheLastRequestOfItsSession(t *testing.T) {
 func TestASessionIsHeldAmongProcesses(t *testing.T) {
 	t.Parallel()
 	slow := fakellm.Text("first")
-	slow.Delay = 300
+	slow.Hold = true
 	r := setup(t, "", slow, fakellm.Text("second"))
 	other := &rig{t: t, model: r.model, home: r.home}
 	other.open()
@@ -253,7 +253,14 @@ func TestASessionIsHeldAmongProcesses(t *testing.T) {
 			break
 		}
 	}
-	late := other.say("s", "two")
+	waiting := other.start(admin("s", "two"))
+	for range waiting.Events(t.Context(), 0) {
+		break // it has said what it waits for
+	}
+	if err := r.model.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late := other.watch(waiting)
 	if e := late.events[0]; e.Type != agent.Notice || e.Kind != "queued" || !strings.Contains(e.Text, "another process") {
 		t.Errorf("the waiting run begins with %+v", e)
 	}
