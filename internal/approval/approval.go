@@ -108,6 +108,8 @@ type Store interface {
 	// Expire closes the open requests whose time is over at now as expired, at the
 	// end of that time, and says how many.
 	Expire(ctx context.Context, now time.Time) (int, error)
+	// Waiting lists the ids of the open requests of a desk.
+	Waiting(ctx context.Context, desk string) ([]string, error)
 	// Desks lists the desks that have open requests.
 	Desks(ctx context.Context) ([]string, error)
 	// Abandon closes the open requests of a desk as lost and says how many.

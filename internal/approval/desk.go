@@ -1,7 +1,8 @@
 // Package approval asks people whether a call may run. It owns open requests,
 // what was said to them, and grants: standing permissions for one exact call.
 //
-// Life: a [Desk] is made once per process and starts nothing. [Desk.Ask] blocks
+// Life: a [Desk] is made once per process and starts nothing but, while calls
+// wait, one goroutine that looks for answers of other processes. [Desk.Ask] blocks
 // its caller until somebody answers, in whatever process, until it is too late,
 // or until its context ends; every way out but an allowing answer means no.
 // [Desk.Answer] never blocks for long. Of several who answer one request, one is
@@ -32,10 +33,6 @@ import (
 // DefaultTimeout is how long people have to answer when nothing else is set.
 const DefaultTimeout = 5 * time.Minute
 
-// poll is how often a waiting call looks for an answer that another process
-// wrote down.
-const poll = 250 * time.Millisecond
-
 // storeWithin bounds what is stored when a run that waited was stopped.
 const storeWithin = 10 * time.Second
 
@@ -59,7 +56,8 @@ type Desk struct {
 	mu      sync.Mutex
 	release func()                   // of the claim; nil before the first request
 	closed  bool                     // nobody can be asked any more
-	waiting map[string]chan struct{} // by request; holds a token when it was answered here
+	waiting map[string]chan struct{} // by request; holds a token when it may have come to its end
+	look    *look                    // for answers of other processes; nil while nobody waits
 }
 
 // New makes a desk. It opens nothing.
@@ -150,6 +148,7 @@ func (d *Desk) enter(ctx context.Context, a tool.Approval) (<-chan struct{}, err
 	err := d.claim()
 	if err == nil {
 		d.waiting[a.ID] = answered
+		d.looking()
 	}
 	d.mu.Unlock()
 	if err != nil {
@@ -173,22 +172,13 @@ func (d *Desk) claim() (err error) {
 	return err
 }
 
-func (d *Desk) leave(id string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.waiting, id)
-}
-
 // wait waits for the end of a request.
 func (d *Desk) wait(ctx context.Context, a tool.Approval, answered <-chan struct{}) tool.Approval {
 	late := time.NewTimer(a.Expires.Sub(d.opts.Now()))
 	defer late.Stop()
-	look := time.NewTicker(poll)
-	defer look.Stop()
 	for {
 		select {
 		case <-answered:
-		case <-look.C:
 		case <-late.C:
 			return d.expire(ctx, a, tool.ApprovalExpired)
 		case <-ctx.Done():
@@ -262,10 +252,7 @@ func (d *Desk) Answer(ctx context.Context, p auth.Principal, id string, answer t
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if w := d.waiting[id]; w != nil {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
+		wake(w)
 	}
 	return a, nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -212,6 +213,10 @@ func testAbandon(t *testing.T, a, b approval.Store) {
 	if len(desks) != 2 {
 		t.Errorf("the desks with open requests are %v", desks)
 	}
+	waiting, err := b.Waiting(ctx, "dead")
+	must(t, err)
+	slices.Sort(waiting)
+	equal(t, "what waits", waiting, []string{"r0", "r2"})
 	at := start.Add(time.Hour)
 	n, err := b.Abandon(ctx, "dead", at)
 	if err != nil || n != 2 {

@@ -182,6 +182,19 @@ func (s *Approvals) Desks(ctx context.Context) (desks []string, err error) {
 	return desks, about("look for open approvals", err)
 }
 
+// Waiting implements [approval.Store].
+func (s *Approvals) Waiting(ctx context.Context, desk string) (ids []string, err error) {
+	err = s.db.read(ctx, func(t *tx) error {
+		return t.each("SELECT name FROM approvals WHERE desk = ? AND ended IS NULL", []any{desk}, func(scan func(...any) error) error {
+			var id string
+			err := scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+	})
+	return ids, about("look for answers", err)
+}
+
 // Abandon implements [approval.Store].
 func (s *Approvals) Abandon(ctx context.Context, desk string, at time.Time) (n int, err error) {
 	err = s.db.write(ctx, func(t *tx) error {
