@@ -231,17 +231,25 @@ func (r *compiled) decide(ctx context.Context, c *hook.Call) (hook.Verdict, erro
 	case Notify:
 		return hook.Verdict{Note: r.tell(ctx, c, nil)}, nil
 	case Webhook:
-		return r.askWebhook(limit, c)
+		v, err := r.askWebhook(limit, c)
+		if err != nil {
+			r.fail(r.plainly(limit, err).Error())
+			r.set.opts.Log.Warn("a webhook gave no decision, which blocks the call", "rule", r.Name, "where", r.Where.Place(), "tool", c.Tool, "err", innermost(err))
+		}
+		if v.Block != nil {
+			r.blocked.Add(1)
+		}
+		return v, nil
 	case Approve:
 		return hook.Verdict{Ask: &hook.Ask{Reason: r.reason("wants a person to allow "+c.Tool, reading), Admins: reading.Admins}}, nil
 	}
+	r.blocked.Add(1)
 	return r.block(r.reason("blocks "+c.Tool, reading), change), nil
 }
 
 // block is the verdict of a rule that does not let a call through. allowed is what
 // can be done about it.
 func (r *compiled) block(reason, allowed string) hook.Verdict {
-	r.blocked.Add(1)
 	return hook.Verdict{Block: &tool.Refusal{Rule: r.Name, Reason: reason, Where: r.Where, Allowed: allowed}}
 }
 
@@ -358,13 +366,14 @@ func (s *Set) Report() []Report {
 }
 
 // Ask sends the webhook of a rule that decides about a call, as it would be
-// sent, and says what the answer means.
+// sent, and says what the answer means. It counts nothing.
 func (s *Set) Ask(ctx context.Context, name string, c *hook.Call) (hook.Verdict, error) {
 	for _, r := range s.rules {
 		if r.Name == name && r.Action == Webhook && r.When == Before {
 			limit, cancel := context.WithTimeout(ctx, r.Timeout)
 			defer cancel()
-			return r.askWebhook(limit, c)
+			v, _ := r.askWebhook(limit, c) // which says in words why there is no decision
+			return v, nil
 		}
 	}
 	return hook.Verdict{}, errors.New("no rule of that name asks a webhook before calls")

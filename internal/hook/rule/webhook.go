@@ -148,14 +148,12 @@ func sentOf(o *tool.Outcome) *sentOutcome {
 }
 
 // askWebhook lets the webhook decide about a call. One answer lets it through:
-// status 200 with a JSON object whose decision is "allow".
+// status 200 with a JSON object whose decision is "allow". The error says why there
+// is no decision, which blocks the call too.
 func (r *compiled) askWebhook(ctx context.Context, c *hook.Call) (hook.Verdict, error) {
 	d, err := r.ask(ctx, c)
 	if err != nil {
-		plain := r.plainly(ctx, err)
-		r.fail(plain.Error())
-		r.set.opts.Log.Warn("a webhook gave no decision, which blocks the call", "rule", r.Name, "where", r.Where.Place(), "tool", c.Tool, "err", innermost(err))
-		return r.block(fmt.Sprintf("The rule %s asks a webhook about %s, and %v, so the call did not run.", r.Name, c.Tool, plain), mending(err)), nil
+		return r.block(fmt.Sprintf("The rule %s asks a webhook about %s, and %v, so the call did not run.", r.Name, c.Tool, r.plainly(ctx, err)), mending(err)), err
 	}
 	if d.Decision == "allow" {
 		return hook.Verdict{Note: "its webhook allows"}, nil

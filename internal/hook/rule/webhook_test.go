@@ -281,6 +281,22 @@ func TestRulesTellTheirLastFailure(t *testing.T) {
 	}
 }
 
+// A webhook that an admin tries counts as no call, whatever it answers.
+func TestTryingAWebhookDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{`{"decision":"allow"}`, `{"decision":"deny"}`, `nothing`} {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+		s := New([]Rule{{Name: "ask", Action: Webhook, URL: url}}, Options{Client: loopback(t), Log: quiet})
+		v, err := s.Ask(t.Context(), "ask", callOf("{}"))
+		if err != nil || (v.Block == nil) != strings.Contains(answer, "allow") {
+			t.Errorf("%s: %+v (%v)", answer, v, err)
+		}
+		if r := s.Report()[0]; r.Matched+r.Blocked+r.Failed != 0 || r.Failure != "" || !r.Last.IsZero() {
+			t.Errorf("%s: then the rule tells %+v", answer, r)
+		}
+	}
+}
+
 // The vectors stand in the manual too, so that other programs can be tested
 // with them. The second is of the standard's own documents.
 func TestSign(t *testing.T) {
