@@ -244,6 +244,7 @@ var goclaw = policy{
 
 	goroutines: map[string]string{
 		"scripts/load":            "the model server and the clients of a measurement, which waits for them",
+		"internal/approval":       "looks for answers of other processes while calls wait; the last one that waited ends it and waits for it",
 		"internal/agent/run":      "drives each run past its viewers; Close stops the runs and waits",
 		"internal/gateway":        "serving and tidying, by lib/supervisor; Serve waits for both",
 		"internal/engine":         "the timer of a call's time limit; it only ends a context and is stopped with the call",
