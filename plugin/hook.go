@@ -55,7 +55,9 @@ var (
 	BeforePromptBuild = Hook[func(context.Context, *Prompt) (PromptWish, error)]{"before_prompt_build"}
 	// BeforeToolCall decides about each call, whoever makes it, among the admin's
 	// rules. It fails closed: with an error, a panic or when its time is up, the
-	// call does not run.
+	// call does not run; nor does any when Register fails after this was registered.
+	// It is asked once more, at the end, when others rewrote the arguments after it
+	// had seen them: a block counts then, other arguments don't.
 	BeforeToolCall = Hook[func(context.Context, *HookCall) (Verdict, error)]{"before_tool_call"}
 	// AfterToolCall is told how each call ended that got as far as to run or to be
 	// answered by the cache.

@@ -40,8 +40,9 @@ func (b *Bus) Decides() bool { return len(b.at(beforeToolCall)) > 0 }
 // Before asks the deciders about a call, one after the other, highest priority
 // first. What one of them rewrites is what the next one sees. A block ends it;
 // it counts also when a decider of a higher priority wanted a person asked.
-// Guards that saw other arguments than those which are left are asked once more
-// at the end. The only error is that of ctx.
+// Handlers, and rules that guard, which saw other arguments than those that are
+// left are asked once more at the end: what they then block is blocked, while what a
+// handler would rewrite stays as who came after it left it. The only error is that of ctx.
 //
 // It blocks for as long as all of them may take: Timeout, and a tenth of a
 // second for one that does not stop then.
@@ -81,7 +82,7 @@ type decision struct {
 	Decision
 	bus     *Bus
 	rewrite Rewrite
-	again   []*handler // guards that saw other arguments
+	again   []*handler // those to be asked once more, who saw other arguments
 	final   bool       // the arguments stay as they are
 	notes   []string
 	passed  int // deciders that had nothing to say
@@ -139,7 +140,7 @@ func (d *decision) ask(ctx context.Context, h *handler, f decides) (goesOn bool,
 		return false, nil
 	}
 	what := v.Note
-	if v.Args != nil && !same(v.Args, d.Call.Args) {
+	if v.Args != nil && !same(v.Args, d.Call.Args) && (h.rule || !d.final) {
 		changed, err := d.rewritten(v.Args)
 		if err != nil {
 			d.block(h, took, h.failure(fmt.Errorf("rewrote the arguments into some that can't be used: %w", err)), "rewrote the arguments into some that can't be used")

@@ -137,7 +137,7 @@ func (b *Bus) Watch(owner tool.Owner, name string, fn func(context.Context, Even
 func (b *Bus) made(p point, owner tool.Owner, call any, o Options) *handler {
 	return &handler{
 		point: p.name, name: cmp.Or(o.Name, owner.ID, owner.Kind.String()), source: owner.String(), owner: owner,
-		priority: o.Priority, timeout: o.Timeout, call: call,
+		priority: o.Priority, timeout: o.Timeout, call: call, guards: p.name == beforeToolCall,
 	}
 }
 
@@ -179,6 +179,39 @@ func (b *Bus) Withdraw(kind tool.OwnerKind, id string) {
 			return leaves
 		})
 	})
+}
+
+// Fail has those handlers of an owner fail with why, from now on, that have to let
+// something through, and withdraws its others. It says how many those are.
+func (b *Bus) Fail(kind tool.OwnerKind, id string, why error) (left int) {
+	var failed []*handler
+	for _, list := range *b.now.Load() {
+		for _, h := range list {
+			if call := failing(h.call, why); call != nil && !h.rule && h.owner.Kind == kind && h.owner.ID == id {
+				failed = append(failed, &handler{
+					point: h.point, name: h.name, source: h.source, owner: h.owner, guards: h.guards,
+					priority: h.priority, timeout: h.timeout, call: call,
+				})
+			}
+		}
+	}
+	b.Withdraw(kind, id)
+	b.change(func(all []*handler) []*handler { return append(all, failed...) })
+	return len(failed)
+}
+
+// failing is a handler of the type of call that fails, nil when that would stop
+// nothing.
+func failing(call any, why error) any {
+	switch call.(type) {
+	case decides:
+		return decides(func(context.Context, *Call) (Verdict, error) { return Verdict{}, why })
+	case prompts:
+		return prompts(func(context.Context, *Prompt) (PromptVerdict, error) { return PromptVerdict{}, why })
+	case installs:
+		return installs(func(context.Context, *Install) (InstallVerdict, error) { return InstallVerdict{}, why })
+	}
+	return nil
 }
 
 // change makes the next table of all handlers.

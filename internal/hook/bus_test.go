@@ -291,6 +291,31 @@ func TestGuardsSeeWhatRuns(t *testing.T) {
 	}
 }
 
+// What a handler decided about other arguments than those that are left it decides
+// again, once; but the last word on the arguments is that of the lower priority.
+func TestHandlersSeeWhatRuns(t *testing.T) {
+	t.Parallel()
+	b := bus()
+	asked := 0
+	on(t, b, "guard", 100, func(_ context.Context, c *hook.Call) (hook.Verdict, error) {
+		asked++
+		if strings.Contains(string(c.Args), "secret") {
+			return block("secret is nobody's business"), nil
+		}
+		return args(`{"path":"mine"}`), nil
+	})
+	to := `{"path":"b"}`
+	on(t, b, "rewriter", 50, func(context.Context, *hook.Call) (hook.Verdict, error) { return args(to), nil })
+	on(t, b, "last", 10, func(context.Context, *hook.Call) (hook.Verdict, error) { return hook.Verdict{}, nil })
+	if d := before(t, b); d.Block != nil || string(d.Call.Args) != to || asked != 2 {
+		t.Errorf("asked %d times, got %+v", asked, d)
+	}
+	to = `{"path":"secret"}`
+	if d := before(t, b); d.Block == nil || d.Block.Rule != "guard" {
+		t.Errorf("got %+v", d)
+	}
+}
+
 // Rules and handlers stand in one order; among equals rules see what handlers
 // made of a call.
 func TestOneOrder(t *testing.T) {

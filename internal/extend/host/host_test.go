@@ -64,6 +64,41 @@ func TestRegistrationsAreHeldAgainstTheManifest(t *testing.T) {
 	}
 }
 
+// A plugin that fails after it registered who decides about calls lets none
+// through, with words that name it; its observers are gone.
+func TestAPluginThatFailsGuardsOn(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	bus := hook.New(log)
+	h := host.New(log, bus)
+	err := h.Load(plugin.Plugin{Manifest: plugin.Manifest{ID: "guard"}, Register: func(a plugin.API) error {
+		if err := plugin.On(a, plugin.BeforeToolCall, func(context.Context, *plugin.HookCall) (plugin.Verdict, error) {
+			t.Error("it is asked")
+			return plugin.Verdict{}, nil
+		}, plugin.HookOptions{}); err != nil {
+			return err
+		}
+		if err := a.RegisterHook("before_tool_call", func(context.Context, plugin.Event) error { t.Error("it is told"); return nil }, plugin.HookOptions{}); err != nil {
+			return err
+		}
+		return errors.New("no licence")
+	}}, plugin.Plugin{Manifest: plugin.Manifest{ID: "early"}, Register: func(plugin.API) error { return errors.New("no") }})
+	if err == nil || !strings.Contains(err.Error(), "plugin guard: no licence; what its hooks have to let through is refused") || !strings.Contains(err.Error(), "plugin early: no") {
+		t.Errorf("loading says %v", err)
+	}
+	d, err := bus.Before(t.Context(), hook.Call{Tool: "shell", Args: []byte("{}")}, nil)
+	if err != nil || d.Block == nil || !strings.Contains(d.Block.Error(), "The hook plugin guard, which has to let such calls through, failed: the plugin could not be loaded: no licence; nothing ran.") {
+		t.Errorf("got %v (%v)", d.Block, err)
+	}
+	h.Withdraw("guard")
+	if d, err := bus.Before(t.Context(), hook.Call{Tool: "shell", Args: []byte("{}")}, nil); err != nil || d.Block != nil {
+		t.Errorf("a plugin that was withdrawn: %v (%v)", d.Block, err)
+	}
+	if err := bus.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAToolThatCantBeOneIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	h := host.New(slog.New(slog.DiscardHandler), nil)
@@ -151,7 +186,7 @@ func TestHooks(t *testing.T) {
 		plugin.Plugin{Manifest: plugin.Manifest{ID: "half"}, Register: func(a plugin.API) error {
 			return errors.Join(plugin.On(a, plugin.BeforeToolCall, decide, plugin.HookOptions{}), errors.New("no"))
 		}},
-		// Half a plugin leaves nothing behind, and takes nothing of another's along.
+		// Half a plugin leaves nothing behind but what it was to stop, and takes nothing of another's along.
 		plugin.Plugin{Manifest: plugin.Manifest{ID: "good"}, Register: func(plugin.API) error { return errors.New("never asked") }},
 	)
 	if err == nil || !strings.Contains(err.Error(), "plugin half: no") {
@@ -161,13 +196,14 @@ func TestHooks(t *testing.T) {
 	for _, i := range bus.Handlers() {
 		hooks = append(hooks, i.Hook+" of "+i.Source)
 	}
-	if want := []string{"after_tool_call of plugin good", "before_tool_call of plugin good", "llm_input of plugin good"}; !slices.Equal(hooks, want) {
+	if want := []string{"after_tool_call of plugin good", "before_tool_call of plugin good", "before_tool_call of plugin half", "llm_input of plugin good"}; !slices.Equal(hooks, want) {
 		t.Errorf("registered %q", hooks)
 	}
 	if err := plugin.On(kept, plugin.BeforeToolCall, decide, plugin.HookOptions{}); err == nil {
 		t.Error("a handler was registered when Register had returned")
 	}
 	h.Withdraw("good")
+	h.Withdraw("half")
 	r := tool.NewRegistry()
 	h.Join(r)
 	if n := len(bus.Handlers()) + len(r.Catalog().Entries); n != 0 {
