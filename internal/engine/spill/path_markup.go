@@ -56,7 +56,7 @@ func parseHTML(work *meter, text string) (root *html.Node, err error) {
 			err = fmt.Errorf("the page can't be parsed: %s; use mode search or lines", short(p))
 		}
 	}()
-	root, err = html.Parse(metered{strings.NewReader(text), work})
+	root, err = html.Parse(parsing(work, text))
 	var ended stopped
 	switch {
 	case errors.As(err, &ended):
@@ -100,10 +100,11 @@ func elementPart(query string) (string, func(*html.Node) (string, bool)) {
 	}
 }
 
-// What runs regular expressions over any text, which can't be stopped, and the
-// strings that may hold such words.
+// What runs regular expressions over any text or, as translate does, builds a
+// table of any text's characters, which can't be stopped, and the strings that
+// may hold such words.
 var (
-	xpathRegex  = regexp.MustCompile(`\b(matches|replace)\s*\(`)
+	xpathRegex  = regexp.MustCompile(`\b(matches|replace|translate)\s*\(`)
 	xpathString = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 )
 
@@ -123,8 +124,8 @@ func (r *reader) xpath(ctx context.Context, query string, out *results) (err err
 			err = cause
 		}
 	}()
-	if xpathRegex.MatchString(xpathString.ReplaceAllString(query, "''")) {
-		return errors.New("the XPath may not use matches() and replace(); use contains() or starts-with(), or mode search with regex")
+	if m := xpathRegex.FindStringSubmatch(xpathString.ReplaceAllString(query, "''")); m != nil {
+		return fmt.Errorf("the XPath may not use %s(); use contains(), starts-with() or lower-case(), or mode search with regex", m[1])
 	}
 	expr, err := xpath.Compile(query)
 	if err != nil {

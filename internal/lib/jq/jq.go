@@ -123,8 +123,8 @@ func (q *Query) Run(ctx context.Context, input iter.Seq2[any, error], values []a
 	defer stop()
 	q.in = inputs{next: next}
 	q.meter.Context = ctx
-	if q.meter.heap == 0 {
-		q.meter.heap = heapBytes()
+	if !q.meter.watching {
+		q.meter.watching, q.meter.heap = true, WatchHeap(q.meter.limits.Memory)
 	}
 	for {
 		v, ok := q.in.Next()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math/big"
-	"runtime"
-	"runtime/metrics"
 	"slices"
 )
 
@@ -22,9 +20,10 @@ type meter struct {
 	context.Context
 	limits   Limits
 	steps    int
-	foreseen int    // bytes that checks foresaw since the last look
-	heap     uint64 // bytes in use when the first run began
-	replaced int    // bytes that sub and gsub have put in
+	foreseen int  // bytes that checks foresaw since the last look
+	watching bool // since the first run began
+	heap     Heap
+	replaced int // bytes that sub and gsub have put in
 	programs map[string]int
 	err      error
 }
@@ -68,39 +67,20 @@ func (m *meter) grow(bytes int) error {
 	return m.look(bytes)
 }
 
-// look compares the heap, and what comes on top of it, with the limit. The heap
-// is that of the process and holds garbage: before the run is ended, garbage is
-// collected.
+// look compares the heap, and what comes on top of it, with the limit.
 func (m *meter) look(more int) error {
 	if m.work(0) != nil {
 		return m.err
 	}
-	limit := m.heap + uint64(m.limits.Memory)
-	if heapBytes()+uint64(more) <= limit {
-		return nil
-	}
-	if more > m.limits.Memory {
+	fits, collected := m.heap.Fits(more)
+	if !fits {
 		m.err = ErrMemory
 		return m.err
 	}
-	runtime.GC()
-	// Only what leaves room is gone on with, lest garbage is collected all
-	// the time.
-	if heapBytes()+uint64(more) > limit-uint64(m.limits.Memory/8) {
-		m.err = ErrMemory
-		return m.err
+	if collected {
+		return m.work(stepsPerGC)
 	}
-	return m.work(stepsPerGC)
-}
-
-// heapBytes is how many bytes of the heap are in use or not yet freed.
-func heapBytes() uint64 {
-	sample := [1]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample[:])
-	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return 0
-	}
-	return sample[0].Value.Uint64()
+	return nil
 }
 
 // extent is how large a value is as a tree: a part that stands in several
