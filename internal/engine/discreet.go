@@ -44,6 +44,9 @@ func (x Explanation) Discreet() Explanation {
 			x.Fix = askAdmin
 		}
 		states[i].Where = source.Pos{}
+		if states[i].alone != "" { // what else there is of the name may be denied
+			states[i].Detail, states[i].alone = states[i].alone, ""
+		}
 	}
 	for _, r := range remarks {
 		told := Remark{Topic: r.Topic, Detail: r.Detail, Fix: r.Fix}

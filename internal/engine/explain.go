@@ -33,6 +33,8 @@ type StateLine struct {
 	Where   source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
 	// Secret is that of the [tool.Removal] which stopped it.
 	Secret bool `json:"-"`
+	// alone is the detail without the others that have the name, if there are any.
+	alone string
 }
 
 // Explanation says how far a tool gets for a run, and why no further.
@@ -326,7 +328,9 @@ func (x *explainer) present(e *tool.Entry, notes []tool.Note) {
 	}
 	for _, n := range notes {
 		if n.Tool == e.Def.Name {
-			x.States[registered].Detail += fmt.Sprintf("; %s also has one: %s", n.Owner, n.Reason)
+			line := &x.States[registered]
+			line.alone = cmp.Or(line.alone, line.Detail)
+			line.Detail += fmt.Sprintf("; %s also has one: %s", n.Owner, n.Reason)
 		}
 	}
 }

@@ -111,6 +111,15 @@ func (s *served) keeps(secret string) {
 		}
 		return resp, body
 	}
+	// A tool of that name that the caller brings is the caller's.
+	brought := "client_tools=" + url.QueryEscape(`[{"type":"function","function":{"name":"`+secret+`","description":"Mine."}}]`)
+	for _, path := range []string{"/api/tools/" + secret, "/api/tools/" + secret + "/explain", "/api/tools", "/api/catalog"} {
+		_, body := told(path + "?" + brought)
+		_, is, here := strings.Cut(body, `{"name":"`+secret+`","description":"`)
+		if here && !strings.HasPrefix(is, "Mine.") || strings.Contains(body, "also has one") || strings.Contains(body, "the manifest names it") {
+			s.t.Errorf("%s with a tool of that name: %s", path, body)
+		}
+	}
 	for _, q := range looks(secret) {
 		var v api.Surface
 		_, body := told("/api/tools?" + q)

@@ -69,7 +69,7 @@ func (g *Gateway) Tool(ctx context.Context, req run.Request, name string) (api.T
 		return api.ToolDetail{}, err
 	}
 	d := api.ToolDetail{Explanation: x, Schemas: []api.ToolSchema{}}
-	cat := look.Agent.Registry.Catalog()
+	cat := look.Agent.Engine.Known(look.Scope)
 	entry, ok := cat.Find(x.Tool)
 	if !ok {
 		if slices.ContainsFunc(cat.Notes, func(n tool.Note) bool { return n.Tool == x.Tool }) {
