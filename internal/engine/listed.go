@@ -26,7 +26,7 @@ func withPresets(ctx context.Context, book *preset.Book, sf *tool.Surface, ask t
 	var own []*tool.Entry // made for the first tool with presets: entries are shared by all requests
 	for i, e := range sf.Offered {
 		all := approved[e.Def.Name]
-		if all == nil {
+		if all == nil || e.Owner.Kind == tool.ClientOwner { // which has that name by chance
 			continue
 		}
 		if own == nil {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/goclaw/goclaw/internal/llm"
 )
 
 // Server is where a model's API is: what all requests to it have in common. It
@@ -37,12 +39,13 @@ func NewServer(client *http.Client, base string, s Settings, keyHeader, keyWords
 }
 
 // Do sends body to path and returns the answer once its header came, whatever
-// its status. The error, if any, is an [llm.Error] of the connection.
+// its status. The error, if any, is an [llm.Error] of the connection, or of an
+// address that is none.
 func (s *Server) Do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	// A body that net/http knows to lie in memory goes out in one piece.
 	r, err := http.NewRequestWithContext(ctx, method, s.Base+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, Unreachable(err, s.Secrets...)
+		return nil, &llm.Error{Class: llm.ClassBadRequest, Message: "base_url is no address", Err: err}
 	}
 	if len(s.Query) > 0 {
 		q := r.URL.Query()
@@ -59,14 +62,17 @@ func (s *Server) Do(ctx context.Context, method, path string, body []byte) (*htt
 	return resp, nil
 }
 
-// Text is the document that [Server.Do] was answered with, at most [MaxReply] of
-// it, and closes the answer. It takes what that returned, or a [Fault]. The error
+// Text is the document that [Server.Do] was answered with, and closes the answer;
+// more than [MaxReply] is an error. It takes what that returned, or a [Fault]. The error
 // is for people, or that of ctx once it has ended.
 func (s *Server) Text(ctx context.Context, resp *http.Response, err error) ([]byte, error) {
 	var text []byte
 	if err == nil {
 		defer resp.Body.Close()
-		text, err = io.ReadAll(io.LimitReader(resp.Body, MaxReply))
+		text, err = io.ReadAll(io.LimitReader(resp.Body, MaxReply+1))
+		if err == nil && len(text) > MaxReply {
+			err = ErrHuge
+		}
 	}
 	switch {
 	case err == nil:

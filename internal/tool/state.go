@@ -176,9 +176,13 @@ func Coalesce(effects []Effect) []Effect {
 	return rest
 }
 
+// maxUsed bounds how many tools of a turn are remembered: a script may call
+// hundreds.
+const maxUsed = 24
+
 // Using is s in which the present turn has used a tool.
 func (s State) Using(name string) State {
-	if !slices.Contains(s.Used, name) {
+	if !slices.Contains(s.Used, name) && len(s.Used) < maxUsed {
 		s.Used = append(slices.Clip(s.Used), name)
 	}
 	return s

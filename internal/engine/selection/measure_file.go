@@ -63,9 +63,11 @@ func (f *faults) elements(data []byte, what string, each func(line int, raw json
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
 		return false
 	}
+	line, counted := 1, int64(0) // of what was counted
 	for dec.More() {
 		begin := dec.InputOffset() + int64(blanks(data[dec.InputOffset():]))
-		at := lineAt(data, begin)
+		line, counted = line+bytes.Count(data[counted:begin], []byte("\n")), begin
+		at := line
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			// The decoder's own offset leaves out what stands between the values.

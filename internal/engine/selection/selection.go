@@ -279,7 +279,7 @@ func (p *picking) goesOn() {
 	switch {
 	case ownList(p.Scope.Origin()):
 	case len(p.meant) > 0 && !p.faint:
-		p.State.Meant = p.meant
+		p.State.Meant = p.meant[:min(len(p.meant), maxMeant)]
 	case p.Ask.Idle < maxIdle:
 		p.named(tool.ForContinuity, len(p.State.Meant), p.State.Meant...)
 		before := slices.DeleteFunc(slices.Clone(p.State.Meant), func(name string) bool { return slices.Contains(p.meant, name) })
