@@ -3,10 +3,11 @@ package agent
 import "github.com/goclaw/goclaw/internal/tool"
 
 // What the model is told of plan mode. It stands in the thread and not in the
-// prompt, which so stays the same when plan mode is switched.
+// prompt, which so stays the same when plan mode is switched. It names no tool,
+// since the agent may lack any; exit_plan_mode tells of itself.
 const (
 	planOn = "Plan mode is on in this conversation: tools that change something are refused. Find out what you need with tools that only read, " +
-		"then tell the person your plan. Call exit_plan_mode only when they have agreed to it."
+		"then tell the person your plan. Plan mode ends when they have agreed to it, not before."
 	planOff = "Plan mode is off again: tools that change something run."
 )
 

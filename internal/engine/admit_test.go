@@ -181,6 +181,17 @@ func TestWithheldByRole(t *testing.T) {
 	}
 }
 
+// A refusal names no tool that the run lacks.
+func TestPlanModeWithoutTheToolThatLeavesIt(t *testing.T) {
+	t.Parallel()
+	b := set(t, []tool.Tool{writing("write", func(context.Context, tool.Call, none) (string, error) { return "wrote", nil })})
+	b.state = b.state.Apply(tool.Effect{Kind: tool.PlanMode, Value: "on"})
+	o := b.run(t.Context(), call("write", "{}"))[0]
+	if o.Status != tool.Refused || strings.Contains(text(o), "exit_plan_mode") || !strings.Contains(text(o), "switches plan mode off") {
+		t.Errorf("got %s: %s", o.Status, text(o))
+	}
+}
+
 func TestPlanMode(t *testing.T) {
 	t.Parallel()
 	var wrote atomic.Int32

@@ -27,10 +27,14 @@ func (p planner) plan(ctx context.Context, inv *invocation) bool {
 	if !on {
 		return true
 	}
+	leave := "tell the person, who switches plan mode off."
+	if _, ok := tool.Find(inv.surface.Permitted, selection.ExitPlanMode); ok {
+		leave = "call " + selection.ExitPlanMode + "."
+	}
 	return inv.refuse(&tool.Refusal{
 		Rule:    "plan_mode",
 		Reason:  fmt.Sprintf("Plan mode is on, and %s changes things, so nothing ran.", inv.entry.Def.Name),
-		Allowed: "Go on with tools that only read; when the plan is settled, call exit_plan_mode.",
+		Allowed: "Go on with tools that only read; when the plan is settled, " + leave,
 	})
 }
 

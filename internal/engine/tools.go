@@ -34,7 +34,7 @@ func enterPlan(_ context.Context, call tool.Call, _ struct{}) (tool.Result, erro
 	if call.State.Plan {
 		return tool.TextResult("Plan mode is on already."), nil
 	}
-	r := tool.TextResult("Plan mode is on. Tools that change something are refused until exit_plan_mode. " +
+	r := tool.TextResult("Plan mode is on. Tools that change something are refused until it is off. " +
 		"Find out what is needed with tools that only read, then tell the person your plan and wait for their word.")
 	r.Effects = []tool.Effect{{Kind: tool.PlanMode, Value: "on"}}
 	return r, nil
