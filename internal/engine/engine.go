@@ -105,9 +105,6 @@ func New(o Options) *Engine {
 	return e
 }
 
-// SetPolicies replaces the agent's policies from the next Offer on.
-func (e *Engine) SetPolicies(p surface.Policies) { e.decider.SetPolicies(p) }
-
 // Diagnose tells of entries in the policies that select nothing.
 func (e *Engine) Diagnose() []surface.Diagnosis { return e.decider.Diagnose(e.registry.Catalog()) }
 

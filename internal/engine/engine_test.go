@@ -180,11 +180,6 @@ func TestOffer(t *testing.T) {
 	if !errors.As(err, &empty) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-
-	b.SetPolicies(surface.Policies{})
-	if got := tool.Names(b.offer().Offered); len(got) != 1 || got[0] != "alpha" {
-		t.Errorf("offered %v under the new policies", got)
-	}
 }
 
 // A run without tools is fine as long as nobody asked for some.

@@ -9,10 +9,10 @@ import (
 )
 
 // brought are the tools that an API client brings to one run. They pass all
-// layers, under the policies as they are when that is asked.
+// layers, shown in the dialects as they are when that is asked.
 type brought struct {
 	catalog *tool.Catalog
-	now     *generation // nil until the first decision under these policies
+	now     *generation // nil until the first decision under these dialects
 }
 
 // Bring has the tools of cat judged beside those of the agent in what is

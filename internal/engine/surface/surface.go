@@ -7,7 +7,7 @@
 //
 // A [Decider] belongs to one agent and lives as long as it. It compiles the
 // agent's policies for the catalog it meets and remembers its decisions; both
-// are forgotten when catalog or policies change. It blocks only while it
+// are forgotten when the catalog or the dialects change. It blocks only while it
 // computes, starts nothing and has nothing to close. Its decisions are shared
 // and must not be changed.
 //
@@ -116,8 +116,8 @@ type Decider struct {
 	brought  map[string]*brought      // by run
 	dialects Dialects
 	policies Policies
-	revision int         // of dialects and policies
-	now      *generation // nil until the first decision under these policies
+	revision int         // of the dialects
+	now      *generation // nil until the first decision under these dialects
 }
 
 // maxRemembered bounds the decisions kept; when it is reached they are all
@@ -142,14 +142,6 @@ func New(p Policies, log *slog.Logger) *Decider {
 		log = slog.Default()
 	}
 	return &Decider{policies: p, log: log}
-}
-
-// SetPolicies replaces the policies. Decisions made before stay as they are.
-func (d *Decider) SetPolicies(p Policies) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.policies, d.now = p, nil
-	d.revision++
 }
 
 // Dialects tells what the provider of a target takes of JSON Schema, nil when it
