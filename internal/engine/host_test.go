@@ -283,9 +283,9 @@ func TestCallsEndWithTheirCall(t *testing.T) {
 }
 
 // A thousand calls that wait for a person hold no worker and little memory, and
-// nothing of them is left when the run is stopped.
+// nothing of them is left when the run is stopped. It measures the memory of the
+// process, so nothing runs beside it.
 func TestAThousandCallsThatWaitForAPerson(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bus := hook.New(nil)
 		bus.SetRules([]hook.Before{{Name: "ask", Decide: func(context.Context, *hook.Call) (hook.Verdict, error) { return hook.Verdict{Ask: &hook.Ask{}}, nil }}}, nil)
