@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 )
 
 // Script says what a server answers. As JSON it is a file:
@@ -91,6 +92,9 @@ type Answer struct {
 	// Break ends the connection at the same places, "before" or "middle", by a
 	// reset.
 	Break string `json:"break,omitempty"`
+	// Delay is waited before the answer, in milliseconds, so that a page can be seen
+	// waiting. Where something has to happen meanwhile, Hold waits for it.
+	Delay int `json:"delay,omitempty"`
 	// Hold keeps the answer back until [Server.Release].
 	Hold bool `json:"hold,omitempty"`
 
@@ -178,6 +182,8 @@ func (a Answer) check() error {
 	}
 	return checkFault(a.Fault)
 }
+
+func (a Answer) delay() time.Duration { return time.Duration(a.Delay) * time.Millisecond }
 
 // literal is the body as the script has it, nil when it has none.
 func (a Answer) literal() [][]byte {

@@ -318,6 +318,9 @@ type answering struct {
 var errBroken = errors.New("broken by the script")
 
 func (o *answering) run(api wire, req Request, n int) error {
+	if !o.pause(o.a.delay()) {
+		return nil
+	}
 	if o.a.Hold {
 		select {
 		case <-o.released:
@@ -396,6 +399,21 @@ func (o *answering) fail(f failure) error {
 	}
 	o.w.WriteHeader(f.status)
 	return o.send([]byte(f.body))
+}
+
+// pause waits for d, unless the client leaves.
+func (o *answering) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-o.r.Context().Done():
+		return false
+	}
 }
 
 // send writes one piece and sends it off.
