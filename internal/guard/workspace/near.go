@@ -31,7 +31,7 @@ func (e *NotFound) Error() string {
 	if e.Path[0] == '~' || strings.Contains(e.Path, ":/") {
 		return s + "; paths are relative to the workspace, where ~ and URLs mean nothing"
 	}
-	return s + "; file_list shows what is there"
+	return s + "; list a folder to see what is there"
 }
 
 // Is makes the error an [fs.ErrNotExist].

@@ -13,7 +13,7 @@ const (
 	maxPath = 4096
 )
 
-const insideOnly = "Give a path relative to the workspace; file_list shows what is there."
+const insideOnly = "Give a path relative to the workspace; list a folder to see what is there."
 
 // Clean gives the one spelling by which name is known: relative to the
 // workspace, with slashes, "." for the workspace itself. It looks at the

@@ -274,10 +274,10 @@ func TestNotFoundNamesWhatIsNear(t *testing.T) {
 		"docs/guid.md":              `"docs/guid.md" does not exist; did you mean "docs/guide.md" or "docs/guild.md"?`,
 		"doc/guide.md":              `"doc/guide.md" does not exist: there is no folder "doc"; did you mean "docs"?`,
 		"readme.txt":                `"readme.txt" does not exist; did you mean "README.md"?`,
-		"zzz":                       `"zzz" does not exist; file_list shows what is there`,
+		"zzz":                       `"zzz" does not exist; list a folder to see what is there`,
 		"~/.ssh/id_rsa":             `"~/.ssh/id_rsa" does not exist: there is no folder "~"; paths are relative to the workspace, where ~ and URLs mean nothing`,
 		"file:///etc/passwd":        `"file:/etc/passwd" does not exist: there is no folder "file:"; paths are relative to the workspace, where ~ and URLs mean nothing`,
-		"%2e%2e/outside/secret.txt": `"%2e%2e/outside/secret.txt" does not exist: there is no folder "%2e%2e"; file_list shows what is there`,
+		"%2e%2e/outside/secret.txt": `"%2e%2e/outside/secret.txt" does not exist: there is no folder "%2e%2e"; list a folder to see what is there`,
 	} {
 		_, err := b.ws.Open(path)
 		if !errors.Is(err, fs.ErrNotExist) || err.Error() != want {

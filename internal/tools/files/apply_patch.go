@@ -162,7 +162,7 @@ func (d *draft) apply(f filePatch) error {
 			return err
 		}
 		if t.is {
-			return fmt.Errorf(`%s exists already: use "*** Update File", or file_write to replace it`, t.real)
+			return fmt.Errorf(`%s exists already: use "*** Update File", or write the whole file to replace it`, t.real)
 		}
 		t.is, t.new = true, f.text
 		if !t.was {

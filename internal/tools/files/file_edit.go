@@ -95,7 +95,7 @@ func plan(ws *workspace.Workspace, call tool.Call, in editIn) (e edited, err err
 func replace(path, text string, in editIn) (string, []int, error) {
 	switch in.Old {
 	case "":
-		return "", nil, errors.New("old is empty: give the exact text to replace, or use file_write for the whole file")
+		return "", nil, errors.New("old is empty: give the exact text to replace, or write the whole file")
 	case in.New:
 		return "", nil, errors.New("old and new are the same: nothing to change")
 	}
@@ -156,7 +156,7 @@ func notThere(path, text string, in editIn) error {
 	want := splitLines(in.Old)
 	switch {
 	case text == "":
-		return fmt.Errorf("%s is empty; use file_write", path)
+		return fmt.Errorf("%s is empty; write the whole file", path)
 	case lineNumbers(want):
 		return fmt.Errorf("old is not in %s: it begins with line numbers, which are not part of the file; leave them out", path)
 	case len(in.New) > 5 && strings.Contains(text, in.New):

@@ -181,7 +181,7 @@ func readLarge(f *workspace.File, in readIn) (tool.Result, error) {
 	}
 	if in.From == 0 && in.To == 0 {
 		return tool.Result{}, fmt.Errorf("%s has %s, more than can be read at once: "+
-			"give a range of lines (from: 1, to: 200), or use file_search", printable(f.Path), size(details.Bytes))
+			"give a range of lines (from: 1, to: 200), or search the file", printable(f.Path), size(details.Bytes))
 	}
 	from := max(in.From, 1)
 	text, last, cut, err := streamLines(br, from, in.To)

@@ -118,7 +118,7 @@ func newMatcher(in searchIn) (*matcher, error) {
 	const most = 1_000
 	switch {
 	case in.Query == "":
-		return nil, errors.New("query is empty; use file_list to see what files there are")
+		return nil, errors.New("query is empty; list a folder to see what files there are")
 	case len(in.Query) > most:
 		return nil, fmt.Errorf("query has more than %d characters", most)
 	case in.Context < 0 || in.Context > maxContext:

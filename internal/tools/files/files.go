@@ -106,18 +106,19 @@ func put(ctx context.Context, ws *workspace.Workspace, call tool.Call, c workspa
 	return done[0], nil
 }
 
-// helpful adds to an error of the workspace which tool to use instead.
+// helpful adds to an error of the workspace what to do instead. It names no tool: the
+// agent may not have it.
 func helpful(err error) error {
 	var folder *workspace.IsFolder
 	var file *workspace.NotFolder
 	var exists *workspace.Exists
 	switch {
 	case errors.As(err, &folder):
-		return fmt.Errorf("%w; file_list shows what it holds", err)
+		return fmt.Errorf("%w; list it to see what it holds", err)
 	case errors.As(err, &file):
-		return fmt.Errorf("%w; file_read reads it", err)
+		return fmt.Errorf("%w; read it", err)
 	case errors.As(err, &exists):
-		return fmt.Errorf("%w; choose another name, or file_delete it first", err)
+		return fmt.Errorf("%w; choose another name, or delete it first", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("the system does not permit it: %w", err)
 	}

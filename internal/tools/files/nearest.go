@@ -166,7 +166,7 @@ func difference(have, want string) string {
 	case strings.ReplaceAll(h, " ", "") == strings.ReplaceAll(w, " ", ""):
 		return "blanks within the line"
 	case norm.NFC.String(have) == norm.NFC.String(want):
-		return "letters with accents are stored in another Unicode form; copy them from file_read"
+		return "letters with accents are stored in another Unicode form; copy them from what reading the file shows"
 	case plainQuotes(have) == plainQuotes(want):
 		return "typographic quotes or dashes: " + firstStrange(have, want)
 	case visibleOnly(have) == visibleOnly(want):

@@ -72,8 +72,8 @@ func TestRead(t *testing.T) {
 		{args{"path": "a.txt", "from": -1}, "lines are counted from 1: from and to can't be negative"},
 		{args{"path": "a.txt", "from": 3, "to": 2}, "from (3) comes after to (2)"},
 		{args{"path": "a.txt", "from": 4}, "a.txt has 3 lines; there is no line 4"},
-		{args{"path": "dir"}, `"dir" is a folder; file_list shows what it holds`},
-		{args{"path": "."}, `"." is a folder; file_list shows what it holds`},
+		{args{"path": "dir"}, `"dir" is a folder; list it to see what it holds`},
+		{args{"path": "."}, `"." is a folder; list it to see what it holds`},
 		{args{"path": "a.txt/x"}, `a.txt/x: "a.txt" is a file, not a folder`},
 		{args{"path": "A.TXT"}, `"A.TXT" does not exist; did you mean "a.txt"?`},
 	} {
@@ -240,7 +240,7 @@ func TestList(t *testing.T) {
 		args args
 		want string
 	}{
-		{args{"path": "b.txt"}, `"b.txt" is a file, not a folder; file_read reads it`},
+		{args{"path": "b.txt"}, `"b.txt" is a file, not a folder; read it`},
 		{args{"path": "emty"}, `"emty" does not exist; did you mean "empty"?`},
 		{args{"depth": -1}, "depth can't be negative"},
 		{args{"glob": "a["}, `the glob "a[" is not usable: [ has no ]`},
@@ -298,11 +298,11 @@ func TestSearch(t *testing.T) {
 		args args
 		want string
 	}{
-		{args{"query": ""}, "query is empty; use file_list to see what files there are"},
+		{args{"query": ""}, "query is empty; list a folder to see what files there are"},
 		{args{"query": "a\nb"}, "query has more than one line; lines are searched one by one, so give one line"},
 		{args{"query": "(a", "regex": true}, "query is no regular expression (RE2 syntax): error parsing regexp: missing closing ): `(a`; leave regex out to search for the plain text"},
 		{args{"query": "a", "context": 99}, "context must be from 0 to 20"},
-		{args{"query": "a", "path": "nope"}, `"nope" does not exist; file_list shows what is there`},
+		{args{"query": "a", "path": "nope"}, `"nope" does not exist; list a folder to see what is there`},
 	} {
 		if got := d.fails("file_search", c.args); got != c.want {
 			t.Errorf("%v: %q, want %q", c.args, got, c.want)

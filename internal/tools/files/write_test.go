@@ -51,11 +51,11 @@ func TestWrite(t *testing.T) {
 		args args
 		want string
 	}{
-		{args{"path": "dir", "content": "x"}, `"dir" is a folder; file_list shows what it holds`},
+		{args{"path": "dir", "content": "x"}, `"dir" is a folder; list it to see what it holds`},
 		{args{"path": "dir/x/y", "content": "x"}, `dir/x/y: "x" is a file, not a folder`},
 		{args{"path": "newdir/", "content": "x"}, `"newdir/" ends in a slash, so it names a folder; give the name of a file`},
 		{args{"path": "SOUL.md", "content": "x"}, `"SOUL.md" is protected: this run may read it, not change it. An admin may change it; put rules of your own elsewhere.`},
-		{args{"path": "../x", "content": "x"}, `"../x" leads out of the workspace. Give a path relative to the workspace; file_list shows what is there.`},
+		{args{"path": "../x", "content": "x"}, `"../x" leads out of the workspace. Give a path relative to the workspace; list a folder to see what is there.`},
 	} {
 		if got := d.fails("file_write", c.args); got != c.want {
 			t.Errorf("%v: %q, want %q", c.args, got, c.want)
@@ -130,7 +130,7 @@ func TestEdit(t *testing.T) {
 		{"another encoding", "caf\xe9\nb\n", args{"old": "b", "new": "c"}, "Edited f.txt at line 2 (+1 −1 lines).", "caf\xe9\nc\n"},
 		{"bytes of another encoding", "caf\xe9\n", args{"old": "caf⟦xE9⟧", "new": "th⟦xE9⟧"}, "Edited f.txt at line 1 (+1 −1 lines).", "th\xe9\n"},
 
-		{"empty old", "a", args{"old": "", "new": "x"}, "old is empty: give the exact text to replace, or use file_write for the whole file", ""},
+		{"empty old", "a", args{"old": "", "new": "x"}, "old is empty: give the exact text to replace, or write the whole file", ""},
 		{"no change", "a", args{"old": "a", "new": "a"}, "old and new are the same: nothing to change", ""},
 		{"several", "x\ny\nx\n", args{"old": "x", "new": "z"}, "old stands 2 times in f.txt, at lines 1, 3: give more of the text around the one you mean, or all: true", ""},
 		{"overlapping", "aaa", args{"old": "aa", "new": "b"}, "old stands 2 times in f.txt, at line 1: give more of the text around the one you mean, or all: true", ""},
@@ -140,7 +140,7 @@ func TestEdit(t *testing.T) {
 2	second`, ""},
 		{"typographic quotes", "it’s “fine” – ok\u00a0now\n", args{"old": "it's \"fine\" - ok now", "new": "x"}, `old is not in f.txt. The nearest place is line 1; line 1 differs: typographic quotes or dashes: the file has U+2019 at column 3, not U+0027:
 1	it’s “fine” – ok` + "\u00a0now", ""},
-		{"empty file", "", args{"old": "a", "new": "b"}, "f.txt is empty; use file_write", ""},
+		{"empty file", "", args{"old": "a", "new": "b"}, "f.txt is empty; write the whole file", ""},
 		{"binary", "\x00a", args{"old": "a", "new": "b"}, "f.txt can't be edited as text (binary)", ""},
 		{"done already", "a\nnew text\n", args{"old": "old text", "new": "new text"}, "old is not in f.txt, but new is, at line 2: the edit seems to be done already", ""},
 		{"line numbers", "a\nb\n", args{"old": "1\ta\n2\tb\n", "new": "x"}, "old is not in f.txt: it begins with line numbers, which are not part of the file; leave them out", ""},
@@ -168,7 +168,7 @@ func TestEdit(t *testing.T) {
 		{
 			"Unicode form", "cafe\u0301 au lait\n",
 			args{"old": "caf\u00e9 au lait", "new": "x"},
-			"old is not in f.txt. The nearest place is line 1; line 1 differs: letters with accents are stored in another Unicode form; copy them from file_read:\n1\tcafe\u0301 au lait", "",
+			"old is not in f.txt. The nearest place is line 1; line 1 differs: letters with accents are stored in another Unicode form; copy them from what reading the file shows:\n1\tcafe\u0301 au lait", "",
 		},
 		{
 			"capitals", "Hello World\n",
@@ -264,8 +264,8 @@ func TestMoveAndDelete(t *testing.T) {
 		args args
 		want string
 	}{
-		{"file_move", args{"from": "b.txt", "to": "folder/a2.txt"}, `"folder/a2.txt" exists already; choose another name, or file_delete it first`},
-		{"file_move", args{"from": "nope", "to": "x"}, `"nope" does not exist; file_list shows what is there`},
+		{"file_move", args{"from": "b.txt", "to": "folder/a2.txt"}, `"folder/a2.txt" exists already; choose another name, or delete it first`},
+		{"file_move", args{"from": "nope", "to": "x"}, `"nope" does not exist; list a folder to see what is there`},
 		{"file_delete", args{"path": "folder"}, `the folder "folder" is not empty: it holds 1 entries; delete those first`},
 		{"file_delete", args{"path": "."}, "The workspace itself can't be moved or deleted. Name a file or folder in it."},
 		{"file_delete", args{"path": "b"}, `"b" does not exist; did you mean "b.txt"?`},
