@@ -84,13 +84,18 @@ var (
 	ErrUnknown = errors.New("there is no such preset")
 	// ErrExists says that the tool has a preset of that name.
 	ErrExists = errors.New("the tool has a preset of that name already")
+	// ErrTooMany says that of one author [MaxWaiting] wait to be approved.
+	ErrTooMany = fmt.Errorf("%d of your presets wait to be approved; no more can be added before", MaxWaiting)
 )
+
+// MaxWaiting bounds how many presets of one author wait to be approved.
+const MaxWaiting = 50
 
 // Store keeps presets. Implementations are safe for concurrent use.
 type Store interface {
 	// Presets lists all, in the order in which they were added.
 	Presets(ctx context.Context) ([]Preset, error)
-	// Add adds one, or returns [ErrExists].
+	// Add adds one, or returns [ErrExists], or [ErrTooMany].
 	Add(ctx context.Context, p Preset) error
 	// Approve notes who approved one, or returns [ErrUnknown]. One that is
 	// approved stays as it is.

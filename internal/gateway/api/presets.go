@@ -75,6 +75,9 @@ func addPreset(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	if errors.Is(err, preset.ErrExists) {
 		return problem(http.StatusConflict, "exists", "%v", preset.ErrExists)
 	}
+	if errors.Is(err, preset.ErrTooMany) {
+		return problem(http.StatusTooManyRequests, "too_many", "%v", preset.ErrTooMany)
+	}
 	if err != nil {
 		return err
 	}

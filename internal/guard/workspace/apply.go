@@ -348,6 +348,6 @@ func (st *step) expected() error {
 	if !known || now == seen {
 		return nil
 	}
-	return refuse("changed", "Read it again with file_read, then repeat the change on what it holds now.",
+	return refuse("changed", "Read it again, then repeat the change on what it holds now.",
 		"%s has changed since it was last read.", quote(at))
 }

@@ -37,6 +37,13 @@ func (s *Presets) Presets(ctx context.Context) (list []preset.Preset, err error)
 // Add implements [preset.Store].
 func (s *Presets) Add(ctx context.Context, p preset.Preset) error {
 	return about(called("add", p.Tool, p.Name), s.db.write(ctx, func(t *tx) error {
+		var waiting int
+		if err := t.row("SELECT count(*) FROM presets WHERE author = ? AND approved IS NULL", []any{p.Author}, []any{&waiting}); err != nil {
+			return err
+		}
+		if waiting >= preset.MaxWaiting {
+			return preset.ErrTooMany
+		}
 		n, err := t.exec("INSERT INTO presets (tool, name, description, args, author, created) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 			p.Tool, p.Name, p.Description, string(p.Args), p.Author, nano(p.Created))
 		if err == nil && n == 0 {

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -32,6 +33,12 @@ func TestPresets(t *testing.T) {
 	list, err := other.Presets(t.Context())
 	if diff := cmp.Diff([]preset.Preset{first, second}, list); err != nil || diff != "" {
 		t.Errorf("%v: %s", err, diff)
+	}
+	for i := range preset.MaxWaiting + 1 {
+		p := preset.Preset{Tool: "db_query", Name: fmt.Sprint("many", i), Args: json.RawMessage(`{}`), Author: "eve", Created: at}
+		if err := one.Add(t.Context(), p); errors.Is(err, preset.ErrTooMany) != (i == preset.MaxWaiting) {
+			t.Errorf("preset %d that waits: %v", i, err)
+		}
 	}
 	if err := other.Approve(t.Context(), "db_query", "c", "ada", at); !errors.Is(err, preset.ErrUnknown) {
 		t.Errorf("approving what isn't there: %v", err)

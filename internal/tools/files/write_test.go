@@ -84,7 +84,7 @@ func TestChangesByOthersAreNoticed(t *testing.T) {
 			d := newDesk(t, map[string]string{"a.txt": "one", "link": "-> a.txt"})
 			d.ok("file_read", args{"path": "a.txt"})
 			d.put(d.dir+"/a.txt", "by a person")
-			if got := d.fails(try.tool, try.args); !strings.Contains(got, `"a.txt" has changed since it was last read. Read it again with file_read`) {
+			if got := d.fails(try.tool, try.args); !strings.Contains(got, `"a.txt" has changed since it was last read. Read it again, then repeat`) {
 				t.Error(got)
 			}
 			d.has("a.txt", "by a person")
