@@ -261,7 +261,8 @@ func (r *Runner) leaves(l *lane) *affecting {
 }
 
 // leaveState stores what came meanwhile in a lane that has ended and whose runs
-// did not begin. It waits for another process that works there, as they did.
+// did not begin. It waits for another process that works there, for storeLimit at
+// most: what is lost then is told to the log.
 func (r *Runner) leaveState(l *lane, last *Run) {
 	if l.left == nil {
 		return
