@@ -18,6 +18,7 @@ package approval
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -349,6 +350,26 @@ func (d *Desk) settle(ctx context.Context, list ...tool.Approval) (changed bool,
 // Grants lists the grants that p may see: an admin all, others their own.
 func (d *Desk) Grants(ctx context.Context, p auth.Principal) ([]Grant, error) {
 	return d.opts.Store.Grants(ctx, own(p))
+}
+
+// Granted is the grant by which a call with these arguments would pass without
+// anybody being asked, if there is one; admins says that only one that an admin
+// gave counts. Nothing is noted as used.
+func (d *Desk) Granted(ctx context.Context, caller, agent, toolName string, args json.RawMessage, admins bool) (Grant, bool, error) {
+	key, err := KeyOf(args)
+	if err != nil {
+		return Grant{}, false, nil // such a call is refused
+	}
+	list, err := d.opts.Store.Grants(ctx, caller)
+	if err != nil {
+		return Grant{}, false, err
+	}
+	for _, g := range list {
+		if g.Agent == agent && g.Tool == toolName && g.Key == key && (g.Admin || !admins) {
+			return g, true, nil
+		}
+	}
+	return Grant{}, false, nil
 }
 
 // Revoke takes a grant back, from the next call on. The error is [ErrUnknown]
