@@ -40,7 +40,8 @@ func ready(s *Server, w http.ResponseWriter, r *http.Request, _ Caller) error {
 	return answer(w, http.StatusOK, State{"ok"})
 }
 
-// metrics tells only admins what all people together used.
+// metrics tells only admins what all people together used, and which tools there
+// are.
 func metrics(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.opts.Metrics == nil {
 		return notFound("this gateway has no metrics")

@@ -230,9 +230,10 @@ func (m *Metrics) Call(o tool.Outcome) {
 	}
 }
 
-// Tell answers a request with all metrics, those of tokens, costs and budgets
-// only with spending: they say what all people together used.
-func (m *Metrics) Tell(w http.ResponseWriter, spending bool) {
+// Tell answers a request with all metrics, those of tokens, costs, budgets and
+// tools only where all may be told: they say what all people together used, and
+// name tools that policy may deny to who asks.
+func (m *Metrics) Tell(w http.ResponseWriter, all bool) {
 	var b bytes.Buffer
 	header(&b, "goclaw_build_info", "The version that runs; always 1.", gauge)
 	sample(&b, "goclaw_build_info", []string{"version", "go"}, []string{m.opts.Version, runtime.Version()}, 1)
@@ -240,11 +241,11 @@ func (m *Metrics) Tell(w http.ResponseWriter, spending bool) {
 		m.runs, m.runTime, m.firstToken, m.asks, m.tokens, m.cost, m.failures, m.retries, m.failovers, m.retractions, m.notices,
 		m.calls, m.callTime, m.requests, m.requestTime, m.stream,
 	} {
-		if spending || v != m.tokens && v != m.cost {
+		if all || v != m.tokens && v != m.cost && v != m.calls && v != m.callTime {
 			v.write(&b)
 		}
 	}
-	m.asked(&b, spending)
+	m.asked(&b, all)
 	process(&b, m.opts.Started)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

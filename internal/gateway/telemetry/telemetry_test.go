@@ -149,19 +149,19 @@ func TestWhatIsTold(t *testing.T) {
 	}
 }
 
-// What all together spend is left out where it is not asked for, and nothing
-// else is.
-func TestSpendingIsLeftOut(t *testing.T) {
+// What all together spend and which tools there are is left out for those who
+// may not be told, and nothing else is.
+func TestWhatIsForAdminsIsLeftOut(t *testing.T) {
 	t.Parallel()
 	m := busy(t)
 	w := httptest.NewRecorder()
 	m.Tell(w, false)
 	lint(t, w.Body.String())
-	spending := regexp.MustCompile(`goclaw_(tokens|cost_usd|budget)_`)
+	private := regexp.MustCompile(`goclaw_(tokens|cost_usd|budget|tool_calls|tool_call_duration)_`)
 	own := regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?(go_|process_|goclaw_gc_).*\n`)
 	var rest strings.Builder
 	for line := range strings.Lines(read(t, m)) {
-		if !spending.MatchString(line) {
+		if !private.MatchString(line) {
 			rest.WriteString(line)
 		}
 	}
