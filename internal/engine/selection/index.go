@@ -95,7 +95,7 @@ func newIndex(docs []Doc, w weights) *Index {
 	}
 	o := retrieval.Options{
 		Fields: w.fields, Saturation: w.saturation, Stem: retrieval.Stem,
-		Keep: func(_ int, word []byte) bool { return !retrieval.Stop(word) },
+		Keep: speaks,
 	}
 	x.text = retrieval.NewIndex(texts, o)
 	o.Fields = w.fields[:1]
@@ -106,6 +106,13 @@ func newIndex(docs []Doc, w weights) *Index {
 	x.nameDocs()
 	x.scratch.New = func() any { return newRanking(x) }
 	return x
+}
+
+// speaks reports whether a word of a field can say something for its doc: a number
+// can't, nor can a stop word, and a single letter only in the name.
+func speaks(field int, word []byte) bool {
+	number, letter := retrieval.Bare(word)
+	return !number && (!letter || field == nameField) && !retrieval.Stop(word)
 }
 
 // likeness finds words of the index that are like others.
@@ -147,7 +154,7 @@ func (x *Index) nameDocs() {
 		if parts == 1 {
 			score = 0.25
 		}
-		if parts == 0 || parts == 1 && retrieval.Stop(joined) {
+		if number, _ := retrieval.Bare(joined); parts == 0 || number || parts == 1 && retrieval.Stop(joined) {
 			continue
 		}
 		x.longest = max(x.longest, parts)

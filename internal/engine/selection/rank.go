@@ -56,7 +56,7 @@ type heard struct {
 	word       retrieval.Word
 	start, end int   // of its stem
 	term       int32 // in the index's text, or -1
-	stop       bool
+	stop       bool  // it says nothing by itself
 }
 
 // seen is where a term was last met.
@@ -172,11 +172,14 @@ func (x *Index) hear(r *ranking, message string) {
 	for _, w := range r.text.Words() {
 		word := r.text.Bytes(w)
 		h := heard{word: w, start: len(r.stems), term: -1}
-		if h.stop = retrieval.Stop(word); h.stop {
+		number, letter := retrieval.Bare(word)
+		if h.stop = number || retrieval.Stop(word); h.stop {
 			r.stems = append(r.stems, word...)
 		} else if term, ok := x.text.Word(word); ok {
 			h.term = term
 			r.stems = append(r.stems, x.text.Stem(term)...)
+		} else if h.stop = letter; letter {
+			r.stems = append(r.stems, word...)
 		} else {
 			r.stems = retrieval.Stem(r.stems, word)
 			if term, ok := x.text.Term(r.stems[h.start:]); ok {
@@ -305,7 +308,7 @@ func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight fl
 // matchShapes takes in what pieces of the message are by their shape: a tool that
 // speaks of e-mail addresses is meant by one. They are a clause of their own.
 func (x *Index) matchShapes(r *ranking, message string) {
-	if x.weights.shape == 0 || !strings.ContainsAny(message, ".+@") {
+	if x.weights.shape == 0 || !strings.ContainsAny(message, ".+@-") {
 		return // which costs nothing
 	}
 	r.clause++

@@ -147,6 +147,53 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// TestNumbersAndSingleLettersSayNothing holds that they speak for a tool only as a
+// part of its name, and a number not even there, unless letters stand with it.
+func TestNumbersAndSingleLettersSayNothing(t *testing.T) {
+	t.Parallel()
+	docs := []Doc{
+		{Name: "paginate", Description: "Shows 3 of 9 pages, x by x, since 2024.", Parameters: json.RawMessage(`{"properties":{"n":{"description":"1 to 10"}}}`), Tags: []string{"7"}},
+		{Name: "360", Description: "Looks around."},
+		{Name: "report_5", Description: "Writes it."},
+		{Name: "s3_put", Description: "Stores an object."},
+		{Name: "ec2_list", Description: "Lists machines."},
+		{Name: "encode_h264", Description: "Shrinks a film."},
+		{Name: "x_post", Description: "Says it to the world."},
+		{Name: "gpt_4", Description: "Asks another model."},
+		{Name: "wetter", Description: "雨"},
+	}
+	x := NewIndex(docs)
+	for message, want := range map[string][]string{
+		"3 percent of 9":          nil,
+		"3":                       nil,
+		"2.5 or 2024, n = 10?":    nil,
+		"7 360 5":                 nil,
+		"10-4":                    nil,
+		"٣ 3":                     nil,
+		"é":                       nil,
+		"what about s3":           {"s3_put"},
+		"on ec2":                  {"ec2_list"},
+		"as h264":                 {"encode_h264"},
+		"on X":                    {"x_post"},
+		"gpt 4":                   {"gpt_4"},
+		"雨":                       {"wetter"},
+		"the 3 pages, 5 times":    {"paginate", "report_5"},
+		"put 3 and 9 in s3 for x": {"s3_put", "x_post", "report_5"},
+	} {
+		hits := x.Rank(message, nil, len(docs))
+		if got := found(docs, hits); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+		for _, h := range hits {
+			for _, r := range h.Reasons {
+				if slices.ContainsFunc(r.Words, func(w string) bool { return strings.Trim(w, "~0123456789") == "" }) {
+					t.Errorf("%q: %s of %s is %q", message, r.Layer, docs[h.Doc].Name, r.Words)
+				}
+			}
+		}
+	}
+}
+
 func TestRankKeeps(t *testing.T) {
 	t.Parallel()
 	docs, _ := labelled(t, "plugins", false)

@@ -249,6 +249,27 @@ func unspaced(c rune) bool {
 	return c >= 0xe00 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
+// Bare reports folded words that are a number of digits alone, and those that are
+// a single character of a script that spells words with several: neither says by
+// itself what a text is about.
+func Bare(word []byte) (number, letter bool) {
+	if len(word) > 0 && word[0] < utf8.RuneSelf { // most begin so
+		if c := word[0]; c < '0' || c > '9' {
+			return false, len(word) == 1
+		}
+	}
+	n := 0
+	number = len(word) > 0
+	for rest := word; len(rest) > 0; n++ {
+		c, size := utf8.DecodeRune(rest)
+		if number = number && unicode.IsDigit(c); !number && n > 0 {
+			return false, false
+		}
+		letter, rest = !unspaced(c), rest[size:]
+	}
+	return number, !number && n == 1 && letter
+}
+
 func joins(c rune) bool { return c == '_' || c == '-' || c == '‐' || c == '‑' }
 
 func apostrophe(c rune) bool { return c == '\'' || c == '’' }

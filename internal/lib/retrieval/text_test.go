@@ -62,3 +62,15 @@ func TestStem(t *testing.T) {
 		}
 	}
 }
+
+func TestBare(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string][2]bool{
+		"3": {true, false}, "2026": {true, false}, "٣": {true, false}, "x": {false, true}, "é": {false, true},
+		"": {}, "s3": {}, "3d": {}, "ab": {}, "雨": {}, "天气": {}, "é3": {}, "٣a": {},
+	} {
+		if number, letter := retrieval.Bare([]byte(word)); number != want[0] || letter != want[1] {
+			t.Errorf("%q: %v, %v", word, number, letter)
+		}
+	}
+}
