@@ -76,6 +76,7 @@ type Index struct {
 	topics   [][]retrieval.Posting
 	names    map[string][]retrieval.Posting // the docs of a name without what joins it
 	longest  int                            // the most parts of a name
+	begin    beginnings                     // of names
 	scratch  sync.Pool                      // of *ranking
 	likeness func() *likeness               // made when a word is first met that no tool has
 }
@@ -158,8 +159,38 @@ func (x *Index) nameDocs() {
 			continue
 		}
 		x.longest = max(x.longest, parts)
+		x.begin.add(joined)
 		x.names[string(joined)] = append(x.names[string(joined)], retrieval.Posting{Doc: int32(i), Score: score})
 	}
+}
+
+// beginnings tell at the first letters that no name begins with them, which is so
+// for most words of a message.
+type beginnings [1 << 7]uint64
+
+// beginning is how many bytes of a name are looked at.
+const beginning = 3
+
+func (b *beginnings) bit(s []byte) (word int, bit uint64) {
+	h := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16
+	h = h * 2654435761 >> 19
+	return int(h / 64), 1 << (h % 64)
+}
+
+func (b *beginnings) add(name []byte) {
+	if len(name) >= beginning {
+		word, bit := b.bit(name)
+		b[word] |= bit
+	}
+}
+
+// may reports whether s is a name or what one begins with, as far as can be told.
+func (b *beginnings) may(s []byte) bool {
+	if len(s) < beginning {
+		return true
+	}
+	word, bit := b.bit(s)
+	return b[word]&bit != 0
 }
 
 // countParts fills in partsOf.

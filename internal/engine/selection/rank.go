@@ -85,11 +85,20 @@ type ranking struct {
 	lift     []float32 // the best share that a doc has of a clause's best
 	listed   []bool    // the docs beside which others may be new
 	hits     []Hit
+	hitOf    []int32 // 1 + which of the hits a doc is; 0 is none
+	said     []said  // of each hit
+}
+
+// said is what a message says for a hit.
+type said struct {
+	layers      [layers]Reason
+	total, news float64
+	named       bool
 }
 
 func newRanking(x *Index) *ranking {
 	n := len(x.docs)
-	r := &ranking{scores: make([]float32, n), inClause: make([]float32, n), lift: make([]float32, n), parts: make([]int32, n), listed: make([]bool, n)}
+	r := &ranking{scores: make([]float32, n), inClause: make([]float32, n), lift: make([]float32, n), parts: make([]int32, n), listed: make([]bool, n), hitOf: make([]int32, n)}
 	for l, terms := range [layers]int{n, x.parts.Terms(), len(x.topics), x.text.Terms(), x.text.Terms()} {
 		r.seen[l] = make([]seen, terms)
 	}
@@ -136,9 +145,7 @@ func (x *Index) rank(message string, keep func(doc int) bool, k int, floor float
 	x.sum(r)
 	hits := x.best(r, keep, k, float32(floor))
 	x.compare(r, listed)
-	for i := range hits {
-		r.explain(&hits[i])
-	}
+	r.explain(hits)
 	for _, d := range listed {
 		r.listed[d] = false
 	}
@@ -285,6 +292,9 @@ func (x *Index) matchName(r *ranking, i int) {
 			return
 		}
 		r.pair = append(r.pair, r.text.Bytes(h.word)...)
+		if !x.begin.may(r.pair) {
+			return
+		}
 		if docs := x.names[string(r.pair)]; docs != nil {
 			r.add(byName, docs[0].Doc, r.heard[i].word, x.weights.exact, docs)
 			r.telling = true
@@ -308,7 +318,7 @@ func (x *Index) matchTopics(r *ranking, stem []byte, w retrieval.Word, weight fl
 // matchShapes takes in what pieces of the message are by their shape: a tool that
 // speaks of e-mail addresses is meant by one. They are a clause of their own.
 func (x *Index) matchShapes(r *ranking, message string) {
-	if x.weights.shape == 0 || !strings.ContainsAny(message, ".+@-") {
+	if x.weights.shape == 0 || !strings.ContainsAny(message, shapely) {
 		return // which costs nothing
 	}
 	r.clause++
@@ -375,7 +385,7 @@ func (x *Index) sum(r *ranking) {
 				}
 			}
 		}
-		top := slices.Max(r.inClause)
+		top := highest(r.inClause)
 		if top == 0 {
 			continue
 		}
@@ -389,17 +399,27 @@ func (x *Index) sum(r *ranking) {
 			r.scores[d] *= 1 + float32(x.weights.whole)
 		}
 	}
-	most := float32(x.weights.clauses) * slices.Max(r.scores)
+	most := float32(x.weights.clauses) * highest(r.scores)
 	for d, l := range r.lift {
 		r.scores[d] += most * l
 	}
+}
+
+// highest is slices.Max of what is no NaN, at a third of its price.
+func highest(scores []float32) (top float32) {
+	for _, s := range scores {
+		if s > top {
+			top = s
+		}
+	}
+	return top
 }
 
 // best picks the k best that keep admits and that have the share floor of the
 // best of all.
 func (x *Index) best(r *ranking, keep func(int) bool, k int, floor float32) []Hit {
 	r.hits = r.hits[:0]
-	floor *= slices.Max(r.scores)
+	floor *= highest(r.scores)
 	for d, s := range r.scores {
 		h := Hit{Doc: d, Score: float64(s)}
 		if s == 0 || s < floor || len(r.hits) == k && x.order(r.hits[k-1], h) < 0 || keep != nil && !keep(d) {
@@ -417,51 +437,66 @@ func (x *Index) best(r *ranking, keep func(int) bool, k int, floor float32) []Hi
 	return slices.Clone(r.hits)
 }
 
-// explain puts together by layers what was said for a hit, and what of it is said
-// for no listed doc. Whose name is said is meant, whatever else is.
-func (r *ranking) explain(h *Hit) {
-	var said [layers]Reason
-	total, news, named := 0.0, 0.0, false
-	h.Faint = true
+// explain puts together by layers what was said for each hit, and what of it is
+// said for no listed doc. Whose name is said is meant, whatever else is.
+func (r *ranking) explain(hits []Hit) {
+	r.said = append(r.said[:0], make([]said, len(hits))...)
+	for i := range hits {
+		hits[i].Faint = true
+		r.hitOf[hits[i].Doc] = int32(i + 1)
+	}
 	for i := range r.evidence {
 		e := &r.evidence[i]
-		found := retrieval.Find(e.postings, int32(h.Doc))
-		score := float64(e.weight * found)
-		if score == 0 {
-			continue
-		}
-		if e.told == "" {
-			e.told = string(r.text.Bytes(e.word))
-			if e.layer == byLetters {
-				e.told = "~" + e.told
+		for _, p := range e.postings {
+			if at := r.hitOf[p.Doc]; at > 0 {
+				r.tell(e, p.Score, &hits[at-1], &r.said[at-1])
 			}
 		}
-		total += score
-		news += float64(e.weight * max(found-e.covered, 0))
-		named = named || e.layer == byName
-		h.Faint = h.Faint && e.faint
-		to := &said[e.layer]
+	}
+	for i := range hits {
+		h, of := &hits[i], &r.said[i]
+		r.hitOf[h.Doc] = 0
+		switch {
+		case r.listed[h.Doc]:
+		case of.named:
+			h.New = h.Score
+		default:
+			h.New = h.Score * of.news / of.total
+		}
+		h.Reasons = make([]Reason, 0, layers)
+		for l, why := range of.layers {
+			if why.Score > 0 {
+				why.Layer = layerNames[l]
+				why.Score *= h.Score / of.total
+				h.Reasons = append(h.Reasons, why)
+			}
+		}
+	}
+	clear(r.said) // its words are the hits'
+}
+
+// tell adds to what is said for h that e speaks for it so clearly.
+func (r *ranking) tell(e *evidence, clearly float32, h *Hit, of *said) {
+	score := float64(e.weight * clearly)
+	if score == 0 {
+		return
+	}
+	if e.told == "" {
+		e.told = string(r.text.Bytes(e.word))
 		if e.layer == byLetters {
-			to = &said[byWord]
-		}
-		to.Score += score
-		if !slices.Contains(to.Words, e.told) {
-			to.Words = append(to.Words, e.told)
+			e.told = "~" + e.told
 		}
 	}
-	switch {
-	case r.listed[h.Doc]:
-	case named:
-		h.New = h.Score
-	default:
-		h.New = h.Score * news / total
+	of.total += score
+	of.news += float64(e.weight * max(clearly-e.covered, 0))
+	of.named = of.named || e.layer == byName
+	h.Faint = h.Faint && e.faint
+	to := &of.layers[e.layer]
+	if e.layer == byLetters {
+		to = &of.layers[byWord]
 	}
-	h.Reasons = make([]Reason, 0, layers)
-	for l, s := range said {
-		if s.Score > 0 {
-			s.Layer = layerNames[l]
-			s.Score *= h.Score / total
-			h.Reasons = append(h.Reasons, s)
-		}
+	to.Score += score
+	if !slices.Contains(to.Words, e.told) {
+		to.Words = append(to.Words, e.told)
 	}
 }

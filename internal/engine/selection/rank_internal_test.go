@@ -49,7 +49,7 @@ func messages(tb testing.TB) map[string]string {
 	}
 	return map[string]string{
 		"short": "Find me a flight to Rome next Friday and a hotel near the station",
-		"long":  strings.Join(all, "\n"),
+		"long":  strings.Join(all, "\n"), // of which as much is read as of any
 	}
 }
 

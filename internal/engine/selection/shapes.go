@@ -21,6 +21,9 @@ const (
 // link, a machine's address, a phone number, a domain or a file. It is empty for
 // a mere word.
 func shapeOf(piece string) string {
+	if !strings.ContainsAny(piece, shapely) {
+		return ""
+	}
 	piece = strings.TrimFunc(piece, func(c rune) bool {
 		return c != '+' && c != '/' && c != '~' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 	})
@@ -47,9 +50,15 @@ func shapeOf(piece string) string {
 	return ""
 }
 
+// shapely are characters one of which is in whatever has a shape.
+const shapely = ".+@-:"
+
 // local reports a phone number as North America writes it: groups of digits of which
 // the last two are of three and four.
 func local(piece string) bool {
+	if piece == "" || piece[len(piece)-1] < '0' || piece[len(piece)-1] > '9' {
+		return false
+	}
 	groups := strings.Split(piece, "-")
 	n := len(groups)
 	return n > 1 && n < 5 && len(groups[n-1]) == 4 && len(groups[n-2]) == 3 && !slices.ContainsFunc(groups, func(g string) bool { return len(g) > 4 || !digits(g) })
