@@ -9,6 +9,7 @@ import (
 
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/engine"
 	"github.com/goclaw/goclaw/internal/gateway/api"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -72,27 +73,21 @@ func (g *Gateway) InvokeTold(ctx context.Context, req run.Request, name string, 
 // within reports, before a tool runs that changes something, that another process
 // works in the session, so that what the call does to its state could not be kept.
 func (g *Gateway) within(ctx context.Context, l Look, name string) error {
-	if e, ok := l.Agent.Registry.Catalog().Find(name); !ok || e.Def.ReadOnly || !l.Stored || g.busy(l.Key) {
+	cat := l.Agent.Registry.Catalog()
+	writes := slices.ContainsFunc(engine.Meant(name, tool.Names(cat.Entries)), func(n string) bool {
+		e, _ := cat.Find(n)
+		return !e.Def.ReadOnly
+	})
+	if !writes || !l.Stored {
 		return nil
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, holdLimit, session.ErrHeld)
 	defer cancel()
-	release, err := g.holds.Hold(limited, l.Key)
-	switch {
-	case err == nil:
-		release()
-	case errors.Is(err, session.ErrHeld) && g.busy(l.Key):
-		return nil // a run of this process has begun
-	case errors.Is(err, session.ErrHeld):
+	err := g.Runner.Free(limited, l.Key)
+	if errors.Is(err, session.ErrHeld) {
 		return fmt.Errorf("nothing ran: another process works in session %s, so that what %s does to it could not be kept: %w", l.Key, name, session.ErrHeld)
 	}
 	return err
-}
-
-// busy reports whether a run of this process is in a session.
-func (g *Gateway) busy(key session.Key) bool {
-	going, waiting := g.Runner.Session(key)
-	return going != nil || len(waiting) > 0
 }
 
 // settle keeps what a call by hand did, and that it was made. The outcome tells

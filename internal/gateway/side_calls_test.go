@@ -132,8 +132,10 @@ func TestACallByHandThatRanHasItsOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := run.Request{Origin: tool.FromAPI, Caller: ada, Session: "s"}
-	if o, err := r.Invoke(t.Context(), req, "file_write", []byte(`{"path":"a.txt","content":"x"}`)); !errors.Is(err, session.ErrHeld) {
-		t.Errorf("it changes something: %+v, %v", o, err)
+	for _, name := range []string{"file_write", "File-Write", "functions.file_write", "fileWrite"} { // as a call finds it
+		if o, err := r.Invoke(t.Context(), req, name, []byte(`{"path":"a.txt","content":"x"}`)); !errors.Is(err, session.ErrHeld) {
+			t.Errorf("%s changes something: %+v, %v", name, o, err)
+		}
 	}
 	if _, ok := r.file("a.txt"); ok {
 		t.Error("it ran all the same")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/session"
@@ -39,6 +40,24 @@ type affecting struct {
 	held chan struct{} // closed when it has to wait for another process
 }
 
+// wait waits until the session is changed. The error is [session.ErrHeld] when that
+// has to wait for another process, and else why ctx ended.
+func (a *affecting) wait(ctx context.Context) error {
+	select {
+	case <-a.done:
+		return nil
+	default:
+	}
+	select {
+	case <-a.done:
+		return nil
+	case <-a.held:
+		return session.ErrHeld
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // SetPlan turns plan mode of a session on or off, as [Runner.Affect] does.
 func (r *Runner) SetPlan(ctx context.Context, key session.Key, on bool) error {
 	if err := r.Affect(ctx, key, nil, agent.PlanMode(on)); err != nil {
@@ -59,12 +78,10 @@ func (r *Runner) Affect(ctx context.Context, key session.Key, made *session.Sess
 		done, err := true, error(nil)
 		switch {
 		case other != nil:
-			select {
-			case <-other.done:
+			if err = other.wait(ctx); err == nil {
 				continue
-			case <-ctx.Done():
-				return fmt.Errorf("change the state of session %s: %w", key, context.Cause(ctx))
 			}
+			return fmt.Errorf("change the state of session %s: %w", key, err)
 		case own != nil:
 			err = r.affectIdle(ctx, key, &meanwhile{effects: effects, made: made}, nil)
 			r.affectedNow(key, own)
@@ -77,6 +94,37 @@ func (r *Runner) Affect(ctx context.Context, key session.Key, made *session.Sess
 		if done {
 			return err
 		}
+	}
+}
+
+// Free waits until no other process works in a session, so that what is done to
+// its state now can most likely be kept. Runs of this process don't count, and those
+// that begin meanwhile are not told of another process for it. When ctx ends first
+// the error is its cause, and it is [session.ErrHeld] when a run of this process
+// waits for the other one.
+func (r *Runner) Free(ctx context.Context, key session.Key) error {
+	for {
+		l, own, other := r.affected(key)
+		switch {
+		case other != nil:
+			if err := other.wait(ctx); err != nil {
+				return err
+			}
+			continue
+		case own != nil:
+			defer r.affectedNow(key, own)
+			release, err := r.opts.Hold(ctx, key, func() { close(own.held) })
+			if err == nil {
+				release()
+			}
+			return err
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if l.release == nil && l.contended {
+			return session.ErrHeld
+		}
+		return nil
 	}
 }
 
@@ -172,18 +220,21 @@ func (r *Runner) exists(ctx context.Context, key session.Key) (bool, error) {
 	return known, err
 }
 
-// affectIdle stores m in a session in which no run of this process is, which
-// another process may hold: busy is called then, and when it is nil that is
-// [session.ErrHeld].
+// affectIdle stores m in a session in which no run of this process is. When another
+// process holds it, busy is called and ends the wait with stop when it likes; nil
+// ends it at once with [session.ErrHeld]. Nothing else takes longer than storeLimit.
 func (r *Runner) affectIdle(ctx context.Context, key session.Key, m *meanwhile, busy func(stop context.CancelCauseFunc)) error {
-	ctx, cancel := context.WithTimeout(ctx, storeLimit)
-	defer cancel()
 	hold, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	limit := time.AfterFunc(storeLimit, func() { stop(context.DeadlineExceeded) })
+	defer limit.Stop()
 	if busy == nil {
 		busy = func(stop context.CancelCauseFunc) { stop(session.ErrHeld) }
 	}
-	release, err := r.opts.Hold(hold, key, func() { busy(stop) })
+	release, err := r.opts.Hold(hold, key, func() {
+		limit.Stop()
+		busy(stop)
+	})
 	if err != nil {
 		if ctx.Err() == nil && hold.Err() != nil {
 			err = context.Cause(hold)
@@ -191,6 +242,8 @@ func (r *Runner) affectIdle(ctx context.Context, key session.Key, m *meanwhile, 
 		return fmt.Errorf("change the state of session %s: %w", key, err)
 	}
 	defer release()
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
 	if _, err := r.opts.Change(ctx, key, r.opts.Now(), m.made, m.effects...); err != nil {
 		return fmt.Errorf("change the state of session %s: %w", key, err)
 	}
@@ -261,8 +314,8 @@ func (r *Runner) leaves(l *lane) *affecting {
 }
 
 // leaveState stores what came meanwhile in a lane that has ended and whose runs
-// did not begin. It waits for another process that works there, for storeLimit at
-// most: what is lost then is told to the log.
+// did not begin. It waits for another process that works there as long as this one
+// lives: what is lost then, or since the database takes nothing, is told to the log.
 func (r *Runner) leaveState(l *lane, last *Run) {
 	if l.left == nil {
 		return

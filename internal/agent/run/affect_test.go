@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -192,4 +193,81 @@ func TestAMessageWaitsSilentlyForACallByHand(t *testing.T) {
 			t.Errorf("the session is %+v", s)
 		}
 	})
+}
+
+// What was done is not given up while this process lives, however long another one
+// holds the session. Meanwhile nobody waits with it: what can't be kept is said.
+func TestWhatIsDoneWaitsAsLongAsItTakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		p := planner(t, dir, nil)
+		release, err := session.NewHolds(filepath.Join(dir, "locks")).Hold(t.Context(), work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := start(t, p.Runner, ask("s", "one"))
+		if err := p.Affect(t.Context(), work, made(), agent.PlanMode(true)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := p.Free(t.Context(), work); !errors.Is(err, session.ErrHeld) {
+			t.Errorf("while a run waits for another process: %v", err)
+		}
+		r.Stop()
+		<-r.Done()
+		time.Sleep(2 * time.Minute)
+		if err := p.Affect(t.Context(), work, made(), agent.PlanMode(false)); !errors.Is(err, session.ErrHeld) {
+			t.Errorf("a change meanwhile: %v", err)
+		}
+		if err := p.Free(t.Context(), work); !errors.Is(err, session.ErrHeld) {
+			t.Errorf("while what is done waits for another process: %v", err)
+		}
+		release()
+		p.Settle(t.Context(), work)
+		time.Sleep(time.Second)
+		if s := p.stored(); !s.State.Plan {
+			t.Errorf("the session is %+v", s)
+		}
+		if err := p.Free(t.Context(), work); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Whoever looks whether a session is free is no other process to a message that
+// comes meanwhile.
+func TestLookingWhetherASessionIsFreeIsNoWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var let chan<- struct{}
+		p := planner(t, t.TempDir(), func(_ *process, o *run.Options) { let = gate(o) })
+		p.recover()
+		free := make(chan error)
+		go func() { free <- p.Free(t.Context(), work) }()
+		synctest.Wait()
+		r := start(t, p.Runner, ask("s", "one"))
+		synctest.Wait()
+		if got := p.waits(); len(got) != 0 {
+			t.Errorf("the inbox has %q", got)
+		}
+		let <- struct{}{}
+		if err := <-free; err != nil {
+			t.Error(err)
+		}
+		let <- struct{}{}
+		if got := notices(t.Context(), r); len(got) != 0 {
+			t.Errorf("the message is told %q", got)
+		}
+		p.Settle(t.Context(), work)
+		if err := p.Free(cancelled(t), work); !errors.Is(err, context.Canceled) {
+			t.Errorf("of who gives up: %v", err)
+		}
+	})
+}
+
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
