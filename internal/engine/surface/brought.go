@@ -51,7 +51,7 @@ func (d *Decider) join(dec *Decision, own *tool.Catalog, b *brought, s tool.Scop
 	if b.now == nil || b.now.revision != d.revision {
 		b.now = d.compile(b.catalog)
 	}
-	f := factsOf(s, t, nil)
+	f := b.now.facts(s, t, nil)
 	f.complete(b.now, s, t)
 	f.fits = d.fitsFor(b.now, t)
 	more := judge(b.catalog, &f)

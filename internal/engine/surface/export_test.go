@@ -8,7 +8,8 @@ import (
 // JudgeWith asks all layers, in the order given, about each tool, and tells of
 // every one that removes it. It returns the names of those that none removes.
 func JudgeWith(d *Decider, cat *tool.Catalog, s tool.Scope, t llm.Target, layers []Layer, removed func(name, layer string)) []string {
-	g, f := d.generation(cat), factsOf(s, t, nil)
+	g := d.generation(cat)
+	f := g.facts(s, t, nil)
 	f.complete(g, s, t)
 	d.mu.Lock()
 	f.fits = d.fitsFor(g, t)

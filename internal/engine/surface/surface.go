@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -68,13 +69,15 @@ type Facts struct {
 	required map[string]bool // tools that the listed skills need
 }
 
-// factsOf are the facts of a run, without what belongs to the agent.
-func factsOf(s tool.Scope, t llm.Target, declined []Declined) Facts {
+// facts are those of a run, without the rules for it. What skills require is asked
+// each time: it changes while the configuration stays.
+func (g *generation) facts(s tool.Scope, t llm.Target, declined []Declined) Facts {
 	c := s.Caller()
 	return Facts{
 		Cap: s.Cap(), Declared: s.Declared(), Origin: s.Origin(), Channel: s.Delivery().Channel,
 		Role: c.Role, Human: c.Human, Model: t, Declined: declined,
 		Allow: s.Allow(), Deny: s.Deny(), Skills: s.Skills(), Client: s.Client(), Flush: s.Flush(), Depth: s.Depth(), Narrowed: s.Narrowed(),
+		agent: &g.policies, required: g.policies.Skills.requiredBy(s.Skills()),
 	}
 }
 
@@ -162,7 +165,7 @@ func (d *Decider) SetDialects(of Dialects) {
 func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decision {
 	g := d.generation(cat)
 	bound, declined := d.bind(g, s, t)
-	f := factsOf(s, t, declined)
+	f := g.facts(s, t, declined)
 	k := f.key()
 	var in [32]byte
 	active := in[:0]
@@ -201,7 +204,7 @@ func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decisio
 	return dec
 }
 
-// complete adds to f what belongs to the agent, and the lists of the request.
+// complete adds to f the rules for the run, and the lists of the request.
 func (f *Facts) complete(g *generation, s tool.Scope, t llm.Target) {
 	for _, r := range g.rules {
 		if r.applies(s, t) {
@@ -211,8 +214,6 @@ func (f *Facts) complete(g *generation, s tool.Scope, t llm.Target) {
 	if r := runtime(f, g.catalog); r != nil {
 		f.rules = append(f.rules, r)
 	}
-	f.agent = &g.policies
-	f.required = g.policies.Skills.requiredBy(f.Skills)
 }
 
 // generation returns what is compiled for cat under the present policies.
@@ -324,6 +325,7 @@ func (f *Facts) lists() (lists, plain []string) {
 type key struct {
 	cap, declared, declined    string
 	allow, deny, skills, needs string
+	required                   string
 	narrowed, by, failed       string
 	origin                     tool.Origin
 	channel                    string
@@ -339,6 +341,9 @@ func (f *Facts) key() key {
 		cap: joined(f.Cap), declared: joined(f.Declared),
 		allow: joined(f.Allow), deny: packed(f.Deny), skills: joined(f.Skills), needs: packed(f.Client),
 		origin: f.Origin, channel: f.Channel, role: f.Role, human: f.Human, flush: f.Flush, depth: f.Depth, model: f.Model,
+	}
+	if len(f.required) > 0 {
+		k.required = packed(slices.Sorted(maps.Keys(f.required)))
 	}
 	k.narrowed, k.by, k.failed = joined(f.Narrowed.Allow), f.Narrowed.By, f.Narrowed.Failed
 	if len(f.Declined) > 0 {

@@ -448,6 +448,38 @@ func TestDecisionsAreRememberedUntilSomethingChanges(t *testing.T) {
 	}
 }
 
+// What a skill requires may change while catalog and configuration stay.
+func TestOtherRequirementsOfSkillsAreDecidedAnew(t *testing.T) {
+	t.Parallel()
+	r := tool.NewRegistry()
+	r.Add(family, plain("alpha", tool.Traits{}), plain("beta", tool.Traits{}))
+	requires := map[string][]string{"review": {"alpha"}}
+	d := surface.New(surface.Policies{Skills: surface.Skills{Requires: func(skill string) ([]string, bool) {
+		tools, ok := requires[skill]
+		return tools, ok
+	}}}, nil)
+	permitted := func() (*surface.Decision, []string) {
+		dec := d.Decide(r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Skills: tool.Only("review", "lint")}), model)
+		return dec, tool.Names(dec.Permitted)
+	}
+	first, got := permitted()
+	if !slices.Equal(got, []string{"alpha"}) {
+		t.Errorf("at first %v", got)
+	}
+	requires = map[string][]string{"review": {"beta"}}
+	if _, got := permitted(); !slices.Equal(got, []string{"beta"}) {
+		t.Errorf("with another requirement %v", got)
+	}
+	requires = map[string][]string{"review": {"alpha"}, "lint": {"beta", "alpha"}}
+	if _, got := permitted(); !slices.Equal(got, []string{"alpha", "beta"}) {
+		t.Errorf("with another skill %v", got)
+	}
+	requires = map[string][]string{"lint": {"alpha"}}
+	if again, _ := permitted(); again != first {
+		t.Error("an equal decision was made again")
+	}
+}
+
 func TestListsInForce(t *testing.T) {
 	t.Parallel()
 	d := surface.New(surface.Policies{Global: surface.Block{Policy: surface.Policy{
