@@ -48,6 +48,7 @@ var (
 func variables() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.CrossTypeNumericComparisons(true),
+		cel.ASTValidators(patterns{}, cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 		cel.Variable("tool", cel.StringType),
 		cel.Variable("args", cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable("caller", cel.MapType(cel.StringType, cel.DynType)), // id, role, human

@@ -139,6 +139,18 @@ func TestCheckCondition(t *testing.T) {
 		"true &&\n  nope":         "(line 2 of it, character 3)",
 		"result == 'x'":           "undeclared reference to 'result'",
 		strings.Repeat(" x", 6e3): "it has 12000 bytes",
+
+		// A literal that can't be used is a fault of the condition, wherever it stands.
+		`args.path.matches("[")`:                                  "the regular expression [ can't be used: missing closing ]: [ (character 19)",
+		`matches(args.path, "(?=x)")`:                             "the regular expression (?=x) can't be used: invalid or unsupported Perl syntax: (?= (it is RE2, which has no look-around) (character 20)",
+		"true ||\n  args.path.matches('(')":                       "missing closing ): ( (line 2 of it, character 21)",
+		`args.list.exists(x, x.matches("a{2000}"))`:               "invalid repeat count: {2000}",
+		`args.a ? args.b : args.c.matches("a" + "(" + "b")`:       "the regular expression a(b can't be used",
+		`args.path.matches("` + strings.Repeat("(a", 1100) + `")`: "missing closing )",
+		`args.path.matches(args.pattern + "(")`:                   "",
+		`args.path.matches(args.long ? "(" : "x")`:                "",
+		`duration(args.d) > duration("soon")`:                     "invalid duration argument",
+		`timestamp("today") > timestamp(args.at)`:                 "invalid timestamp argument",
 	} {
 		err := CheckCondition(Before, text)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
