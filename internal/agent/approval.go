@@ -68,5 +68,8 @@ func ApprovalWords(a *tool.Approval) string {
 	case tool.ApprovalExpired:
 		return fmt.Sprintf("nobody answered in time whether %s may run", a.Tool)
 	}
+	if a.Problem != "" {
+		return fmt.Sprintf("%s before anybody answered whether %s may run", a.Problem, a.Tool)
+	}
 	return fmt.Sprintf("the run ended before anybody answered whether %s may run", a.Tool)
 }

@@ -70,6 +70,8 @@ func (e *ClosedError) Error() string {
 		return "approval " + a.ID + " was answered already: " + string(a.Answer) + " by " + a.By
 	case a.Status == tool.ApprovalExpired:
 		return "approval " + a.ID + " came to its end at " + a.Ended.UTC().Format(time.RFC3339) + ": nobody had answered in time"
+	case a.Status == tool.ApprovalStopped && a.Problem != "":
+		return "approval " + a.ID + " is no longer wanted: " + a.Problem
 	case a.Status == tool.ApprovalStopped:
 		return "approval " + a.ID + " is no longer wanted: its run has ended"
 	}

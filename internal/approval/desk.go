@@ -88,8 +88,7 @@ func (d *Desk) Ask(ctx context.Context, r Request, asked func(tool.Approval)) to
 		a.Status, a.Grant, a.By, a.Ended = tool.ApprovalAllowed, g.ID, g.By, a.Created
 		return a
 	case ctx.Err() != nil:
-		a.Status, a.Ended = tool.ApprovalStopped, d.now()
-		return a
+		return a.Stopped(context.Cause(ctx), d.now())
 	case !errors.Is(err, ErrUnknown):
 		d.opts.Log.Error("standing permissions can't be read", "err", err)
 		return d.refused(a, "it can't be read what was permitted before")
@@ -201,9 +200,11 @@ func (d *Desk) wait(ctx context.Context, a tool.Approval, answered <-chan struct
 // expire ends a request that nobody answered; an answer that came at the same
 // moment counts. What can't be stored is a no all the same.
 func (d *Desk) expire(ctx context.Context, a tool.Approval, status tool.ApprovalStatus) tool.Approval {
+	if a.Status, a.Ended = status, d.now(); status == tool.ApprovalStopped {
+		a = a.Stopped(context.Cause(ctx), a.Ended)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWithin)
 	defer cancel()
-	a.Status, a.Ended = status, d.now()
 	now, err := d.opts.Store.Close(ctx, a, nil)
 	var closed *ClosedError
 	switch {

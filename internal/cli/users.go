@@ -86,6 +86,7 @@ func (a *app) usersRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a person with all tokens; their sessions stay", Args: cobra.ExactArgs(1),
 		Long: "Remove a person, with their tokens, browsers that are signed in and links. Nothing is asked.\n" +
+			"What runs for them is stopped, and what waits is not answered any more.\n" +
 			"Sessions that they began stay: an admin can use and delete them, and so can whoever gets the same name later.",
 		ValidArgsFunction: offer(a.people).first,
 		RunE: func(cmd *cobra.Command, args []string) error {

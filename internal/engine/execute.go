@@ -25,6 +25,7 @@ type batch struct {
 	mail     *mailbox
 	open     int   // calls without an outcome
 	over     []int // those with one, in the order in which they got it
+	cause    error // of the end of the run that stopped them; nil before
 }
 
 // slot is a call with its place among the others.
@@ -93,6 +94,7 @@ func (b *batch) run(ctx context.Context) {
 			place = nil
 		case <-stopped:
 			stopped, place = nil, nil
+			b.cause = context.Cause(ctx)
 			b.stop()
 		}
 	}
@@ -369,8 +371,7 @@ func (b *batch) stop() {
 // before they answered.
 func (b *batch) unanswered(i int) {
 	s := &b.slots[i]
-	told := *s.asked
-	told.Status, told.Ended = tool.ApprovalStopped, time.Now().UTC()
+	told := s.asked.Stopped(b.cause, time.Now().UTC())
 	s.asked = nil
 	b.emit(tool.Event{Type: tool.Answered, Index: i, Approval: &told})
 	kept := told

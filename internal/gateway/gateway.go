@@ -40,6 +40,7 @@ import (
 	"github.com/goclaw/goclaw/internal/guard/workspace"
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/provider"
+	"github.com/goclaw/goclaw/internal/tool"
 	"github.com/goclaw/goclaw/plugin"
 )
 
@@ -287,7 +288,7 @@ func (g *Gateway) owner(ctx context.Context, key session.Key) (id string, known 
 }
 
 // vouch reports whether a person still is who they were when they said
-// something. Who works on the command line of this machine needs no account,
+// something, with a [*tool.Disowned] when not. Who works on the command line of this machine needs no account,
 // and neither does GOCLAW_TOKEN.
 func (g *Gateway) vouch(ctx context.Context, p auth.Principal) error {
 	a, err := g.Users.Get(ctx, p.ID)
@@ -296,11 +297,11 @@ func (g *Gateway) vouch(ctx context.Context, p auth.Principal) error {
 		if p.Role == auth.System || p.ID == auth.FirstAdmin || p.ID == p.Role.LocalID() {
 			return nil
 		}
-		return fmt.Errorf("%w (%s was removed)", run.ErrDisowned, p.ID)
+		return tool.Removed(p.ID)
 	case err != nil:
 		return fmt.Errorf("look who %s is: %w", p.ID, err)
 	case p.Role == auth.Admin && a.Role != auth.Admin:
-		return fmt.Errorf("%w (%s is no admin now)", run.ErrDisowned, p.ID)
+		return &tool.Disowned{Why: p.ID + " is no admin now"}
 	}
 	return nil
 }

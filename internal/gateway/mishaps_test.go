@@ -14,12 +14,15 @@ import (
 	"time"
 
 	"github.com/goclaw/goclaw/internal/agent"
+	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/config"
 	"github.com/goclaw/goclaw/internal/fakellm"
 	"github.com/goclaw/goclaw/internal/gateway"
 	"github.com/goclaw/goclaw/internal/llm"
+	"github.com/goclaw/goclaw/internal/tool"
 )
 
 // What a person says to a going run stays in the history, however it ends.
@@ -132,6 +135,63 @@ func TestWaitingWordsOfARemovedPersonAreNotAnswered(t *testing.T) {
 				t.Errorf("the session has %d turns, %v", len(turns), err)
 			}
 		})
+	}
+}
+
+// What goes for a person who is removed is stopped, with calls that wait for
+// approval and whoever waits for a model; another person's message in the same
+// session is answered.
+func TestRunsOfARemovedPersonAreStopped(t *testing.T) {
+	t.Parallel()
+	silent := fakellm.Text("never")
+	silent.Gate = make(chan struct{})
+	r := setup(t, asks, write("a.txt"), silent, fakellm.Text("For Ada."))
+	for _, id := range []string{"ada", "bob"} {
+		if err := r.Users.Add(t.Context(), auth.Account{ID: id, Role: auth.Admin, Created: time.Unix(1, 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Runner.Recover(t.Context()); err != nil { // as a gateway does
+		t.Fatal(err)
+	}
+	of := func(person, session string) *run.Run {
+		req := admin(session, "Write.")
+		req.Caller = auth.Principal{ID: person, Role: auth.Admin, Human: true}
+		return r.start(req)
+	}
+	asking := of("bob", "s")
+	for e := range asking.Events(t.Context(), 0) {
+		if e.Kind == agent.ApprovalNeeded {
+			break
+		}
+	}
+	thinking := of("bob", "other")
+	if err := r.model.Wait(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	adas := of("ada", "s")
+	if err := r.Users.Remove(t.Context(), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []*run.Run{asking, thinking} {
+		if got := r.watch(one); got.end.End.Status != agent.Stopped {
+			t.Errorf("a run ended %s: %s", got.end.End.Status, got.end.Text)
+		}
+	}
+	if got := r.watch(adas); got.end.End.Status != agent.Done || got.end.Text != "For Ada." {
+		t.Errorf("Ada's run ended %s: %s", got.end.End.Status, got.end.Text)
+	}
+	turns, err := r.Sessions.Turns(t.Context(), session.Key{Agent: asking.Agent, ID: "s"}, 1, 1, session.Whole)
+	if err != nil || len(turns) != 1 || len(turns[0].Rounds) != 1 {
+		t.Fatalf("%d turns, %v", len(turns), err)
+	}
+	a := turns[0].Rounds[0].Outcomes[0].Approval
+	if a == nil || a.Status != tool.ApprovalStopped || a.Problem != "bob was removed" {
+		t.Errorf("the call waited, and then %+v", a)
+	}
+	list, _, err := r.Approvals.List(t.Context(), auth.Principal{ID: "ada", Role: auth.Admin}, approval.Filter{})
+	if err != nil || len(list) != 1 || list[0].Problem != "bob was removed" || !strings.Contains(agent.ApprovalWords(&list[0]), "bob was removed") {
+		t.Errorf("requests: %+v, %v", list, err)
 	}
 }
 

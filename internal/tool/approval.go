@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ type Approval struct {
 	Answer  Answer         `json:"answer,omitempty"`  // what a person said
 	By      string         `json:"by,omitempty"`      // who said it
 	Grant   string         `json:"grant,omitempty"`   // id of the standing permission that allowed the call, or that the answer made
-	Problem string         `json:"problem,omitempty"` // why nobody could be asked
+	Problem string         `json:"problem,omitempty"` // why nobody could be asked, or can be any more
 }
 
 // Allowed reports whether the call may run.
@@ -96,8 +97,37 @@ func (a Approval) Refusal() *Refusal {
 	case ApprovalLost:
 		r.Reason = fmt.Sprintf("The process ended while this call of %s waited for a person's approval (rule %s), which nobody had given, so it never ran.", a.Tool, a.Rule)
 		r.Allowed = "Call it again if it is still wanted: it is asked about again."
+	case ApprovalStopped:
+		if a.Problem != "" {
+			r.Reason = fmt.Sprintf("This call of %s waited for a person's approval, and meanwhile %s, so nothing ran.", a.Tool, a.Problem)
+			break
+		}
+		fallthrough
 	default:
 		r.Reason = fmt.Sprintf("The run ended while this call of %s waited for a person's approval, so nothing ran.", a.Tool)
 	}
 	return r
+}
+
+// Disowned is the error, and the cause of the end of a run, when nothing may run
+// any more for a person.
+type Disowned struct {
+	Why string // half a sentence, such as bob was removed
+}
+
+func (d *Disowned) Error() string {
+	return "who said it may not ask for this any more (" + d.Why + ")"
+}
+
+// Removed is the Disowned of a person who was removed.
+func Removed(person string) *Disowned { return &Disowned{person + " was removed"} }
+
+// Stopped is a as it stands when its run was ended, for cause.
+func (a Approval) Stopped(cause error, at time.Time) Approval {
+	a.Status, a.Ended = ApprovalStopped, at
+	var d *Disowned
+	if errors.As(cause, &d) {
+		a.Problem = d.Why
+	}
+	return a
 }

@@ -54,20 +54,6 @@ func (r *Runner) execute(l *lane, run *Run) {
 	r.loop(l, run)
 }
 
-// vouch holds the caller of a message that waited against who they are now: it
-// carries the authority that they had when they said it.
-func (r *Runner) vouch(run *Run) error {
-	if !r.isServing() || r.opts.Vouch == nil || run.broken != "" || !run.isStored() {
-		return nil
-	}
-	err := r.opts.Vouch(run.ctx, run.request.Caller)
-	if errors.Is(err, ErrDisowned) {
-		run.broken = fmt.Sprintf("This message waited, and is not answered any more: %v.", err)
-		return nil
-	}
-	return err
-}
-
 // finish ends a run's log and keeps it for those who come late.
 func (r *Runner) finish(run *Run) {
 	if _, _, ok := run.End(); ok && r.opts.Ended != nil {
@@ -162,8 +148,13 @@ func (run *Run) interrupted() bool {
 	return errors.Is(context.Cause(run.ctx), agent.ErrInterrupted)
 }
 
-// stopped reports whether a person ended the run.
-func (run *Run) stopped() bool { return errors.Is(context.Cause(run.ctx), errStopped) }
+// stopped reports whether the run was ended for good: by a person, or because its
+// own may not be acted for.
+func (run *Run) stopped() bool {
+	cause := context.Cause(run.ctx)
+	var disowned *tool.Disowned
+	return errors.Is(cause, errStopped) || errors.As(cause, &disowned)
+}
 
 // loop drives the loop for one run.
 func (r *Runner) loop(l *lane, run *Run) {

@@ -32,6 +32,7 @@ type lane struct {
 	// contended says that another process held the session: until the lane got
 	// it, what the lane has in the inbox could be run there.
 	contended bool
+	vouched   bool // it is asked whether the caller of the active run may still be acted for
 }
 
 // open makes the lane of a session, with its first run, and drives it. The
@@ -41,6 +42,9 @@ func (r *Runner) open(key session.Key, first *Run, more ...*Run) {
 	r.lanes[key] = l
 	r.wg.Add(1)
 	r.watchers.tell(key)
+	if l.vouched = r.serving && r.opts.Vouch != nil; l.vouched {
+		r.vouching.begin(r)
+	}
 	go r.drive(l, first)
 }
 
@@ -144,6 +148,9 @@ func (r *Runner) Settle(ctx context.Context, key session.Key) {
 // drive runs a lane until nothing waits in it.
 func (r *Runner) drive(l *lane, run *Run) {
 	defer r.wg.Done()
+	if l.vouched {
+		defer r.vouching.end()
+	}
 	last := run
 	for ; run != nil; run = r.next(l) {
 		r.execute(l, run)

@@ -43,9 +43,10 @@ type Options struct {
 	// Owner says who began a session; known is false for one that doesn't
 	// exist. Without it everybody may go on in every session.
 	Owner func(ctx context.Context, key session.Key) (id string, known bool, err error)
-	// Vouch says whether the caller of a message that waited may still be acted
-	// for, now that its run is to begin: ErrDisowned when not. Without it all may,
-	// and commands, which act for whom they are told to, ask nobody.
+	// Vouch says whether the caller of a run may still be acted for: a
+	// *tool.Disowned when not. It is asked when a run begins whose message waited,
+	// and again and again while runs go. Without it all may, and commands, which
+	// act for whom they are told to, ask nobody.
 	Vouch func(ctx context.Context, caller auth.Principal) error
 	// Observe is told of every event as it happens, in order within a run. It
 	// runs on the loop's way and must not wait for anything.
@@ -179,6 +180,7 @@ type Runner struct {
 	stop context.CancelCauseFunc
 
 	watchers watchers
+	vouching vouching
 
 	mu       sync.Mutex
 	closed   bool // no more messages are taken
@@ -208,9 +210,6 @@ var (
 	// ErrNotYours says that the session, or the run whose id was given, belongs
 	// to somebody else.
 	ErrNotYours = errors.New("this session is somebody else's: begin one of your own")
-	// ErrDisowned says that a message waited until its person was removed, or
-	// may do less.
-	ErrDisowned = errors.New("who said it may not ask for this any more")
 )
 
 // errStopped is the cause of a run that its person stopped.

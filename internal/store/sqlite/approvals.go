@@ -69,7 +69,7 @@ func stopApprovals(t *tx, caller string) error {
 		return err
 	}
 	for _, a := range open {
-		a.Status, a.Ended = tool.ApprovalStopped, time.Now().UTC()
+		a = a.Stopped(tool.Removed(caller), time.Now().UTC())
 		if err := closeApproval(t, a); err != nil {
 			return err
 		}

@@ -938,7 +938,7 @@ export interface components {
             may_answer?: boolean;
             /** @enum {string} */
             origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
-            /** @description why nobody could be asked */
+            /** @description why nobody could be asked, or can be any more */
             problem?: string;
             /** @description what the rule says about it */
             reason?: string;
@@ -2175,7 +2175,7 @@ export interface components {
             id?: string;
             /** @enum {string} */
             origin: "chat" | "api" | "channel" | "cron" | "sop" | "webhook" | "subagent";
-            /** @description why nobody could be asked */
+            /** @description why nobody could be asked, or can be any more */
             problem?: string;
             /** @description what the rule says about it */
             reason?: string;
