@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -210,4 +211,132 @@ func TestPartsOfOnePersonTakeTurns(t *testing.T) {
 			t.Errorf("%v", order)
 		}
 	})
+}
+
+// asked is somebody who wants a turn, by the rule as it is written.
+type asked struct {
+	who, part string
+	leave     func()
+	done      func()
+}
+
+// next is whose turn it is among those that wait, in the order in which they came.
+func next(has, wait []*asked, each int) int {
+	count := func(who, part string, both bool) (n int) {
+		for _, a := range has {
+			if a.who == who && (!both || a.part == part) {
+				n++
+			}
+		}
+		return n
+	}
+	best := -1
+	for i, a := range wait {
+		if count(a.who, "", false) >= each {
+			continue
+		}
+		if best < 0 {
+			best = i
+			continue
+		}
+		b := wait[best]
+		if a.who == b.who && count(a.who, a.part, true) < count(b.who, b.part, true) || count(a.who, "", false) < count(b.who, "", false) {
+			best = i
+		}
+	}
+	return best
+}
+
+// Whoever comes, leaves and ends, turns go to whom the rule names.
+func TestTurnsGoByTheRule(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			all, each := 1+rng.IntN(4), 1+rng.IntN(3)
+			two := turns.New(all, each)
+			var has, wait, given []*asked // given: those that had to wait, as they came
+			pass := func() {
+				synctest.Wait()
+				want := next(has, wait, each)
+				switch {
+				case want < 0 || len(has) >= all:
+					if len(given) > 0 {
+						t.Fatalf("%v has a turn that is nobody's", *given[0])
+					}
+				case len(given) != 1 || given[0] != wait[want]:
+					t.Fatalf("%d have it, and it is the turn of %s %s", len(given), wait[want].who, wait[want].part)
+				default:
+					has, wait, given = append(has, given[0]), slices.Delete(wait, want, want+1), nil
+				}
+			}
+			for range 200 {
+				switch what := rng.IntN(5); {
+				case what < 3 || len(has) == 0:
+					ctx, leave := context.WithCancel(t.Context())
+					a := &asked{who: fmt.Sprint(rng.IntN(3)), part: fmt.Sprint(rng.IntN(3)), leave: leave}
+					wait = append(wait, a)
+					go func() {
+						if done, err := two.Take(ctx, a.who, a.part); err == nil {
+							a.done = done
+							given = append(given, a)
+						}
+					}()
+					pass()
+				case what == 3 && len(wait) > 0:
+					i := rng.IntN(len(wait))
+					wait[i].leave()
+					wait = slices.Delete(wait, i, i+1)
+					pass()
+				default:
+					i := rng.IntN(len(has))
+					has[i].done()
+					has[i].leave()
+					has = slices.Delete(has, i, i+1)
+					pass()
+				}
+			}
+			for _, a := range slices.Concat(wait, has) {
+				a.leave()
+			}
+			synctest.Wait()
+		})
+	}
+}
+
+func BenchmarkManyWait(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			one := turns.New(1, 1)
+			done, err := one.Take(b.Context(), "a", "0")
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(b.Context())
+			var wg sync.WaitGroup
+			next := make(chan func())
+			for i := range n {
+				wg.Go(func() {
+					for part := fmt.Sprint(i % 100); ; {
+						done, err := one.Take(ctx, "a", part)
+						if err != nil {
+							return
+						}
+						select {
+						case next <- done:
+						case <-ctx.Done():
+							done()
+						}
+					}
+				})
+			}
+			for b.Loop() {
+				done()
+				done = <-next
+			}
+			stop()
+			done()
+			wg.Wait()
+		})
+	}
 }
