@@ -90,6 +90,10 @@ type Outcome struct {
 	Digest string `json:"digest,omitempty"` // of the result before it was shortened; empty for tools that are meant to repeat
 	Cached bool   `json:"cached,omitempty"` // answered by the result cache
 
+	// Withheld says that whoever is told of the call may not know its tool: there
+	// is nothing else but when it was and what came of it. It is never stored.
+	Withheld bool `json:"withheld,omitempty"`
+
 	// Notices tell whoever made the call by hand what of it could not be kept.
 	Notices []string `json:"notices,omitempty"`
 
@@ -115,6 +119,14 @@ func (o Outcome) Failed() bool { return o.Status.Failed() }
 
 // Failed is [Outcome.Failed].
 func (s Status) Failed() bool { return s != OK && s != Handed }
+
+// Withhold is what is told of the call to somebody who may not know its tool.
+func (o Outcome) Withhold() Outcome {
+	return Outcome{
+		Withheld: true, Call: llm.ToolCall{ID: o.Call.ID}, Status: o.Status, Started: o.Started, Ended: o.Ended,
+		Content: []llm.Part{llm.Text("A call of a tool that you are not told of.")},
+	}
+}
 
 // Bounds of an outcome in short, in bytes.
 const (

@@ -95,6 +95,10 @@ func roundText(b *strings.Builder, r agent.Round) {
 		b.WriteString("\n" + prose(answer) + "\n")
 	}
 	for _, o := range r.Outcomes {
+		if o.Withheld {
+			fmt.Fprintf(b, "\n*%s*\n", inline(said(llm.Message{Parts: o.Content})))
+			continue
+		}
 		fmt.Fprintf(b, "\n**%s** %s", inline(cmp.Or(o.Tool, o.Call.Name)), cmp.Or(string(o.Status), "without a result yet"))
 		if !o.Started.IsZero() && o.Ended.After(o.Started) {
 			fmt.Fprintf(b, ", %s", o.Ended.Sub(o.Started).Round(time.Millisecond))

@@ -88,7 +88,7 @@ func TestATurnIsNotToldAsEndedWithoutItsAnswer(t *testing.T) {
 	}
 	// As it was read a moment before its end.
 	turns[0].Status, turns[0].Ended, turns[0].Rounds = agent.Running, time.Time{}, nil
-	got, err := r.Server.turn(t.Context(), key, turns[0])
+	got, err := r.Server.turn(t.Context(), &sights{s: r.Server, c: Caller{Principal: bob}, key: key}, turns[0])
 	if err != nil || got.Status != agent.Done || len(got.Rounds) != 1 || got.Rounds[0].Text != "there" {
 		t.Errorf("told as %s with %d rounds, %v", got.Status, len(got.Rounds), err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 
@@ -207,16 +206,24 @@ func (l *line) follow(ctx context.Context, f *feed) error {
 }
 
 func (l *line) tell(ctx context.Context, f *feed, r followed) error {
-	var source func(context.Context) iter.Seq[item]
+	var kept session.Run
 	var told Run
 	if r.live != nil {
-		source, told = liveSource(r.live, r.id+":", r.at), liveRun(r.live)
+		told = liveRun(r.live)
 	} else {
 		runs, _, err := l.s.opts.Sessions.Runs(ctx, session.RunFilter{Run: r.id, Depth: session.Told, Limit: 1})
 		if err != nil || len(runs) == 0 { // none: the session was deleted
 			return err
 		}
-		source, told = keptSource(runs[0], r.id+":", r.at), storedRun(runs[0])
+		kept, told = runs[0], storedRun(runs[0])
+	}
+	v, err := l.s.sightOf(ctx, l.c, told.Agent, told.Caller)
+	if err != nil {
+		return err
+	}
+	source := keptSource(kept, r.id+":", r.at, v)
+	if r.live != nil {
+		source = liveSource(r.live, r.id+":", r.at, v)
 	}
 	if r.at.seq == 0 || r.at.kept != (r.live == nil) { // it is told from its beginning
 		f.put(ctx, item{name: "run_opened", data: &told})

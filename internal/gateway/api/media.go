@@ -114,8 +114,12 @@ func getMedia(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 	if err != nil {
 		return err
 	}
+	v, err := s.sightOf(r.Context(), c, p.Key.Agent, t.Caller)
+	if err != nil {
+		return err
+	}
 	var m *llm.Media
-	eachMediaOf(t, func(id string, one *llm.Media) {
+	eachMediaOf(v.turn(t), func(id string, one *llm.Media) {
 		if id == want {
 			m = one
 		}

@@ -157,9 +157,9 @@ func (p *replay) end(last llm.Reply) {
 	p.emit(r.Ended, e)
 }
 
-// keptSource yields a run's events made from its record behind at. A viewer that
-// saw other events of it is told that it begins anew.
-func keptSource(r session.Run, prefix string, at position) func(context.Context) iter.Seq[item] {
+// keptSource yields a run's events made from its record behind at, as v has them
+// told. A viewer that saw other events of it is told that it begins anew.
+func keptSource(r session.Run, prefix string, at position, v *sight) func(context.Context) iter.Seq[item] {
 	return func(context.Context) iter.Seq[item] {
 		return func(yield func(item) bool) {
 			if !at.kept {
@@ -169,7 +169,10 @@ func keptSource(r session.Run, prefix string, at position) func(context.Context)
 				}
 			}
 			for e := range replayed(r) {
-				if e.Seq > at.seq && !yield(item{event: e, prefix: prefix, kept: true}) {
+				if e.Seq <= at.seq {
+					continue
+				}
+				if e, ok := v.event(e); ok && !yield(item{event: e, prefix: prefix, kept: true}) {
 					return
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/goclaw/goclaw/internal/agent"
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/agent/session"
+	"github.com/goclaw/goclaw/internal/auth"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -29,12 +30,14 @@ const stopWithin = time.Second
 type foundRun struct {
 	live   *run.Run     // nil when this process doesn't know it, or not any more
 	stored *session.Run // nil while nothing is stored of it
+	sight  *sight       // what the caller is told of it, where it was looked up for its events
 }
 
 // findRun looks up a run, and reads the record of one that this process doesn't
 // know to a depth. To those who may not see it it is not there.
 func (s *Server) findRun(ctx context.Context, c Caller, id string, depth session.Depth) (foundRun, error) {
 	var f foundRun
+	whole := depth == session.Told
 	if live, ok := s.opts.Runner.Run(id); ok {
 		f.live, depth = live, session.Heads // it tells the rest itself
 	}
@@ -48,18 +51,36 @@ func (s *Server) findRun(ctx context.Context, c Caller, id string, depth session
 	switch {
 	case f.live == nil && f.stored == nil:
 	case f.live != nil && c.sees(f.live.Request().Caller), f.stored != nil && c.sees(f.stored.Caller):
-		return f, nil
+		return s.sighted(ctx, c, f, whole)
 	default:
 		// What an admin said in somebody's session is theirs to see.
 		_, err := s.find(ctx, c, f.key().Agent, f.key().ID)
 		if err == nil {
-			return f, nil
+			return s.sighted(ctx, c, f, whole)
 		}
 		if !errors.As(err, new(*Problem)) {
 			return f, err
 		}
 	}
 	return f, notFound("there is no run %q that you can see", id)
+}
+
+// sighted is f with what c may be told of its events, where these are wanted.
+func (s *Server) sighted(ctx context.Context, c Caller, f foundRun, wanted bool) (foundRun, error) {
+	if !wanted {
+		return f, nil
+	}
+	var err error
+	f.sight, err = s.sightOf(ctx, c, f.key().Agent, f.caller())
+	return f, err
+}
+
+// caller is who began the run.
+func (f foundRun) caller() auth.Principal {
+	if f.live != nil {
+		return f.live.Request().Caller
+	}
+	return f.stored.Caller
 }
 
 func (f foundRun) id() string {
@@ -351,9 +372,9 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request, f foundRun, a
 // source yields what there is to tell of a run behind at.
 func (s *Server) source(f foundRun, at position) func(context.Context) iter.Seq[item] {
 	if f.live != nil {
-		return liveSource(f.live, "", at)
+		return liveSource(f.live, "", at, f.sight)
 	}
-	return keptSource(*f.stored, "", at)
+	return keptSource(*f.stored, "", at, f.sight)
 }
 
 // position is where a viewer's stream broke off: behind the event with number
@@ -386,15 +407,16 @@ func parsePosition(v string) (p position, ok bool) {
 	return position{seq: int(n), kept: kept}, err == nil
 }
 
-// liveSource yields a run's events behind at, and those that come.
-func liveSource(r *run.Run, prefix string, at position) func(context.Context) iter.Seq[item] {
+// liveSource yields a run's events behind at, and those that come, as v has them
+// told.
+func liveSource(r *run.Run, prefix string, at position, v *sight) func(context.Context) iter.Seq[item] {
 	if at.kept {
 		at = position{} // what was told from a record has other numbers
 	}
 	return func(ctx context.Context) iter.Seq[item] {
 		return func(yield func(item) bool) {
 			for e := range r.Events(ctx, at.seq) {
-				if !yield(item{event: leanEvent(e), prefix: prefix}) {
+				if e, ok := v.event(e); ok && !yield(item{event: leanEvent(e), prefix: prefix}) {
 					return
 				}
 			}

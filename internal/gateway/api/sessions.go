@@ -176,7 +176,7 @@ func exportSession(s *Server, w http.ResponseWriter, r *http.Request, c Caller) 
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(p.Key.Agent + "-" + p.ID + "." + ending)}))
-	return export(r.Context(), w, s.opts.Sessions, p.Key)
+	return export(r.Context(), w, discreetStore{s.opts.Sessions, &sights{s: s, c: c, key: p.Key}}, p.Key)
 }
 
 // fileName is a name that any system takes for a file.

@@ -39,8 +39,9 @@ func listTurns(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 		if err != nil {
 			return err
 		}
+		seen := &sights{s: s, c: c, key: p.Key}
 		for _, t := range turns {
-			told, err := s.turn(r.Context(), p.Key, t)
+			told, err := s.turn(r.Context(), seen, t)
 			if err != nil {
 				return err
 			}
@@ -53,9 +54,10 @@ func listTurns(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 	return answer(w, http.StatusOK, out)
 }
 
-// turn is t of the session key as it is told. A run that ended while t was
+// turn is t of a session as it is told. A run that ended while t was
 // read is read once more: its end must not be told without its answer.
-func (s *Server) turn(ctx context.Context, key session.Key, t session.Turn) (Turn, error) {
+func (s *Server) turn(ctx context.Context, seen *sights, t session.Turn) (Turn, error) {
+	key := seen.key
 	var now Run
 	if t.Status == agent.Running {
 		if now = s.listed(session.Run{Session: key, Turn: t}); now.State == RunEnded {
@@ -68,6 +70,11 @@ func (s *Server) turn(ctx context.Context, key session.Key, t session.Turn) (Tur
 			}
 		}
 	}
+	v, err := seen.of(ctx, t.Caller)
+	if err != nil {
+		return Turn{}, err
+	}
+	t = v.turn(t)
 	out := Turn{
 		Number: t.Number, Run: t.Run, Seeded: t.Seeded, Copied: t.Copied, Message: asSaid(t.Message), Media: listMedia(t), Model: t.Model, Status: t.Status, Error: t.Error,
 		Caller: t.Caller, Origin: t.Origin, Started: t.Started, Ended: t.Ended, Usage: t.Usage,

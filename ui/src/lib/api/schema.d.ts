@@ -2254,6 +2254,11 @@ export interface components {
             touches?: components["schemas"]["ToolTouch"][];
             /** @description its detected content type, when it is kept */
             type?: string;
+            /**
+             * @description Withheld says that whoever is told of the call may not know its tool: there
+             *     is nothing else but when it was and what came of it. It is never stored.
+             */
+            withheld?: boolean;
         };
         /** @description Pick says why one tool is offered. */
         ToolPick: {

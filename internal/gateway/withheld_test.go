@@ -1,0 +1,56 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/fakellm"
+	"github.com/goclaw/goclaw/plugin"
+)
+
+// What an admin has called in bob's conversation stays hidden from bob where the
+// tool is denied to him, wherever he looks: that something was called he may know.
+// The admin is told all.
+func TestCallsOfDeniedToolsAreWithheld(t *testing.T) {
+	t.Parallel()
+	s := guarded(t, "tools: {by_sender: {bob: {deny: [vault_open]}}}\n", []plugin.Plugin{vault()},
+		fakellm.Text("Hello."),
+		fakellm.Calls(fakellm.Use("vault_open", `{}`), fakellm.Use("calc", `{"expression":"6*7"}`), fakellm.Use("search_tools", `{"query":"vault"}`)), fakellm.Text("Done."),
+		fakellm.Calls(fakellm.Use("vault_opened", `{}`)), fakellm.Text("Sorry."))
+	bob, ann := s.token, s.user("ann", auth.Admin)
+	s.text(s.ask("POST", "/api/runs", `{"session":"s","message":"hi"}`))
+	s.token = ann
+	live := s.ask("POST", "/api/runs", `{"session":"s","message":"open it"}`)
+	run := live.Header.Get("X-GoClaw-Run")
+	if all := s.text(live); !strings.Contains(all, "vault_open") {
+		t.Fatalf("the admin's run: %s", all)
+	}
+	s.token = bob
+	s.text(s.ask("POST", "/api/runs", `{"session":"s","message":"and mine"}`))
+	paths := []string{
+		"/api/sessions/main/s/turns", "/api/sessions/main/s/export", "/api/sessions/main/s/export?format=markdown",
+		"/api/runs/" + run + "/events", "/api/runs/" + run + "/events?after=r0",
+	}
+	for _, who := range []struct {
+		token string
+		all   bool
+	}{{bob, false}, {ann, true}} {
+		s.token = who.token
+		for _, path := range paths {
+			body := s.text(s.ask("GET", path, ""))
+			if told := strings.Contains(strings.ReplaceAll(body, "vault_opened", ""), "vault_open"); told != who.all {
+				t.Errorf("%s (an admin asks: %t) tells of the tool: %t: %s", path, who.all, told, body)
+			}
+			if !strings.Contains(body, "42") {
+				t.Errorf("%s (an admin asks: %t) lacks the other call: %s", path, who.all, body)
+			}
+			if said := strings.Contains(body, `"withheld":true`) || strings.Contains(body, "a tool that you are not told of"); said == who.all {
+				t.Errorf("%s (an admin asks: %t) says that something is left out: %t: %s", path, who.all, said, body)
+			}
+			if !strings.Contains(path, "/runs/") && !strings.Contains(body, "vault_opened") {
+				t.Errorf("%s (an admin asks: %t) lacks what bob's own run tried: %s", path, who.all, body)
+			}
+		}
+	}
+}
