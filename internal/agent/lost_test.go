@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -237,6 +238,29 @@ func TestTheGuardTellsBrokenCallsApart(t *testing.T) {
 	for i, args := range []string{`{"a`, `{"ab`, `{"abc`, `{"abcd`, `{"abcd`, `{"abcd`} {
 		if d := b.Before(t.Context(), i+2, round(args)); d.Stop != (i == 5) {
 			t.Errorf("behind call %d: %+v", i, d)
+		}
+	}
+}
+
+// Calls are the same when their arguments mean the same, to the last digit.
+func TestTheGuardKnowsArgumentsByTheirMeaning(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		stop bool
+	}{
+		{[]string{`{"a":1,"n":10}`, `{"n":1e1,"a":1.0}`, `{"a":1,"n":10.0}`}, true},
+		{[]string{`{"n":9007199254740993}`, `{"n":9007199254740992}`, `{"n":9007199254740993}`}, false},
+	} {
+		b := agent.NewBrake(agent.Limits{Stop: 3}, nil)
+		var d agent.Directive
+		for i, args := range c.args {
+			d = b.Before(t.Context(), i+2, &agent.Round{Outcomes: []tool.Outcome{
+				{Call: call("x", "get", args), Args: json.RawMessage(args), Tool: "get", Status: tool.OK, Digest: "same"},
+			}})
+		}
+		if d.Stop != c.stop {
+			t.Errorf("%q: %+v", c.args, d)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
@@ -94,7 +95,9 @@ func (b *Brake) repeated(r *Round) (name string, count int) {
 			continue
 		}
 		args := string(o.Args)
-		if args == "" { // they couldn't be used
+		if meant, err := jsonschema.Meaning(o.Args); err == nil {
+			args = string(meant)
+		} else if args == "" { // they couldn't be used
 			args = o.Call.Arguments
 		}
 		key := o.Tool + "\x00" + args + "\x00" + o.Digest

@@ -108,7 +108,7 @@ func (c *Cache) Begin(q Query) (result tool.Result, read *Read, ok bool) {
 	if c == nil || len(q.Args) > maxArgs || slices.ContainsFunc(q.Touches, func(t tool.Touch) bool { return t.Write }) {
 		return tool.Result{}, nil, false
 	}
-	args, usable := canonical(q.Args)
+	args, usable := meaning(q.Args)
 	if !usable {
 		return tool.Result{}, nil, false
 	}
