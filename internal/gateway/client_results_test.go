@@ -200,6 +200,25 @@ func TestAClientsRoundsAreCounted(t *testing.T) {
 	}
 }
 
+// Results that are sent again, since no answer came of them, begin nothing anew.
+func TestAClientsRoundsAreCountedWhenItSendsAgain(t *testing.T) {
+	t.Parallel()
+	s := setup(t, "tools: {max_tool_iterations: 2}\n", fakellm.Calls(fakellm.Use("look", `{"at":"door"}`)), fakellm.Calls(fakellm.Use("look", `{"at":"roof"}`)),
+		fakellm.Answer{Fault: fakellm.BadRequest}, fakellm.Text("That is all.")).serve(gateway.ServeOptions{})
+	_, body := s.chat("house", chatOf(askLook))
+	_, body = s.chat("house", chatOf(resulted(id(t, body, 0), "it is closed")))
+	again := chatOf(resulted(id(t, body, 0), "it leaks"))
+	if status, body := s.chat("house", again); status != 502 {
+		t.Fatalf("%d %s", status, body)
+	}
+	if status, body := s.chat("house", again); status != 200 || !strings.Contains(body, "That is all.") {
+		t.Fatalf("%d %s", status, body)
+	}
+	if last := string(s.model.Requests()[3].Body); !strings.Contains(last, `"tool_choice":"none"`) {
+		t.Errorf("the last request allows tools: %s", s.wire(3))
+	}
+}
+
 // A key stands for one request: what the model is told and the tools that it has.
 // What comes again under it is answered as the first was, also by the next process.
 func TestAKeyIsOfOneConversation(t *testing.T) {

@@ -177,7 +177,7 @@ func receive(ctx context.Context, s tool.Scope, called *Turn, m llm.Message, pas
 func (h *History) earlier(ctx context.Context, key Key, turns []Turn) ([]agent.Round, error) {
 	last := len(turns) - 1
 	at := last
-	for at > 0 && len(results(turns[at].Message)) > 0 && !speaks(turns[at].Message) {
+	for at > 0 && !speaks(turns[at].Message) { // it brings results, or they were sent again
 		at--
 	}
 	if at == last {
