@@ -17,12 +17,12 @@ type Usage interface {
 
 const (
 	priorDays  = 30
-	priorAge   = 10 * time.Minute // after which it is asked for anew
-	priorLimit = 64               // tools asked for; many of them are pinned
+	priorAge   = time.Minute // after which it is asked for anew
+	priorLimit = 64          // tools asked for; many of them are pinned
 )
 
 // NewPrior returns what answers the [Options.Prior] of an agent: its most used
-// tools of the last 30 days as usage knew them at most ten minutes ago, which is
+// tools of the last 30 days as usage knew them at most a minute ago, which is
 // for what other processes do. Whoever sees a run of the agent end that called
 // tools has it outdated. Where usage can't be asked, log is told and the last
 // answer stands.

@@ -29,7 +29,7 @@ func (u *usage) MostUsed(_ context.Context, agent string, since time.Time, _ int
 	return u.names, u.err
 }
 
-// What an agent uses most is asked for every ten minutes, for 30 days; what was
+// What an agent uses most is asked for every minute, for 30 days; what was
 // known stands where that fails.
 func TestTheUsagePriorIsKnownForAWhile(t *testing.T) {
 	t.Parallel()
@@ -44,11 +44,11 @@ func TestTheUsagePriorIsKnownForAWhile(t *testing.T) {
 			want   []string
 		}{
 			{0, []string{"a", "b"}, nil, 1, []string{"a", "b"}},
-			{10*time.Minute - 1, []string{"c"}, nil, 1, []string{"a", "b"}},
+			{time.Minute - 1, []string{"c"}, nil, 1, []string{"a", "b"}},
 			{1, []string{"c"}, nil, 2, []string{"c"}},
-			{10 * time.Minute, nil, errors.New("broken"), 3, []string{"c"}},
-			{time.Minute, []string{"d"}, nil, 3, []string{"c"}},
-			{9 * time.Minute, []string{"d"}, nil, 4, []string{"d"}},
+			{time.Minute, nil, errors.New("broken"), 3, []string{"c"}},
+			{time.Second, []string{"d"}, nil, 3, []string{"c"}},
+			{59 * time.Second, []string{"d"}, nil, 4, []string{"d"}},
 		} {
 			time.Sleep(c.passes)
 			u.names, u.err = c.names, c.err
