@@ -36,12 +36,15 @@ func Ambiguous(name, agent string, several []string) Explanation {
 // may not know the configuration: neither where something is written nor how
 // rules read.
 func (x Explanation) Discreet() Explanation {
-	fix := x.Fix
+	own := x.Fix
+	if len(x.Remarks) > 0 {
+		own = x.own
+	}
 	states, remarks := slices.Clone(x.States), x.Remarks
 	x.States, x.Remarks, x.Doubts = states, nil, nil
 	for i := range states {
-		if s := &states[i]; s.Verdict == No && !s.Where.IsZero() && fix != "" {
-			x.Fix = askAdmin
+		if s := &states[i]; s.Verdict == No && !s.Where.IsZero() && own != "" {
+			own = askAdmin
 		}
 		states[i].Where = source.Pos{}
 		if states[i].alone != "" { // what else there is of the name may be denied
@@ -49,19 +52,20 @@ func (x Explanation) Discreet() Explanation {
 		}
 	}
 	for _, r := range remarks {
-		told := Remark{Topic: r.Topic, Detail: r.Detail, Fix: r.Fix}
+		told := Remark{Topic: r.Topic, Detail: r.Detail, Fix: r.Fix, Stops: r.Stops}
 		switch {
 		case r.Plain != nil:
 			told.Detail, told.Fix = r.Plain.Detail, r.Plain.Fix
 		case !r.Where.IsZero():
 			told.Fix = askAdmin
 		}
-		if r.Fix != "" && r.Fix == fix {
-			x.Fix = told.Fix
+		if r.Fix == "" {
+			told.Fix = ""
 		}
 		if told.Detail != "" {
 			x.Remarks = append(x.Remarks, told)
 		}
 	}
+	x.own, x.Fix = own, chained(own, x.Remarks)
 	return x
 }

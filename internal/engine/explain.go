@@ -52,7 +52,8 @@ type Explanation struct {
 	// to do; of a tool that is exposed.
 	Remarks []Remark `json:"remarks,omitempty"`
 
-	strange bool // nothing has the name
+	strange bool   // nothing has the name
+	own     string // the fix before any remark
 }
 
 // Remark is a word beside the six states.
@@ -60,9 +61,11 @@ type Remark struct {
 	Topic  Topic      `json:"topic"`
 	Detail string     `json:"detail"`
 	Where  source.Pos `json:"where,omitzero"` // the configuration that decided, if any did
-	// Fix is what to do about it. It becomes that of the explanation where
-	// nothing before it has one.
+	// Fix is what to do about it; see [Explanation.Add].
 	Fix string `json:"-"`
+	// Stops says that a call would not run as long as this holds, whoever answers
+	// what.
+	Stops bool `json:"-"`
 	// Plain is what those are told who may not know the configuration; nil where
 	// that is the same.
 	Plain *Plain `json:"-"`
@@ -82,14 +85,37 @@ const (
 	Guidance Topic = "guidance"
 )
 
-// Add appends remarks.
+// Add appends remarks. What stands in the way of a call, one after the other, is
+// put into the fix, what stops it for certain first; of the rest only the first,
+// and where nothing else has a fix.
 func (x *Explanation) Add(remarks ...Remark) {
+	if len(x.Remarks) == 0 {
+		x.own = x.Fix
+	}
+	x.Remarks = append(x.Remarks, remarks...)
+	x.Fix = chained(x.own, x.Remarks)
+}
+
+// chained is the fix of an explanation that has one of its own, or "", and
+// remarks.
+func chained(own string, remarks []Remark) string {
+	var stops, waits []string
+	other := ""
 	for _, r := range remarks {
-		x.Remarks = append(x.Remarks, r)
-		if x.Fix == "" {
-			x.Fix = r.Fix
+		switch {
+		case r.Fix == "" || slices.Contains(stops, r.Fix) || slices.Contains(waits, r.Fix):
+		case r.Stops:
+			stops = append(stops, r.Fix)
+		case r.Topic == Admission:
+			waits = append(waits, r.Fix)
+		default:
+			other = cmp.Or(other, r.Fix)
 		}
 	}
+	if own != "" {
+		waits = slices.DeleteFunc([]string{own}, func(fix string) bool { return slices.Contains(stops, fix) })
+	}
+	return cmp.Or(strings.Join(append(stops, waits...), "; then "), other)
 }
 
 // Verdict says in one line where the tool stopped, why, and what to do; "" of
@@ -169,7 +195,7 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 		}
 	}
 	if shown && planned(st, entry) {
-		x.Add(Remark{Topic: Admission, Detail: "plan mode is on in this session, so a call would be refused now", Fix: leavePlan})
+		x.Add(Remark{Topic: Admission, Detail: "plan mode is on in this session, so a call would be refused now", Fix: leavePlan, Stops: true})
 		if !ok {
 			x.States[executed] = StateLine{State: stateNames[executed], Verdict: No, Detail: "plan mode is on, so a call would be refused"}
 		}

@@ -28,29 +28,15 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 	call, _ := look.Agent.Engine.Imagine(ctx, look.Scope, name, args)
 	set, _ := g.inForce()
 	var out []engine.Remark
+	asks, tests := -1, -1 // of the remarks: the first that asks a person, and the last that says what to do
 	for _, r := range set.Try(ctx, call, nil) {
 		if !r.Matches || r.Rule.Action == rule.Notify {
 			continue
 		}
-		does := map[rule.Action]string{
-			rule.Block: "would be blocked", rule.Approve: "would wait for a person's approval", rule.Webhook: "would be put to a webhook, which has to allow it",
-		}[r.Rule.Action]
-		m := engine.Remark{
-			Topic: engine.Admission, Where: r.Rule.Where,
-			Detail: fmt.Sprintf("a call %s %s by the rule %s: %s", of, does, r.Rule.Name, r.Why),
+		m := g.decides(r, of, called)
+		if ended := last.Refusal; ended != nil && m.Fix != "" && last.Approval == nil && ended.Step == "before" && ended.Rule == r.Rule.Name {
+			m.Stops = true
 		}
-		if r.Unsure && !called {
-			m.Detail = fmt.Sprintf("a call %s by the rule %s where its condition holds: %s", does, r.Rule.Name, r.Rule.Match)
-		} else {
-			m.Fix = fmt.Sprintf("%schange %s (%s); goclaw hooks test --tool %s --args JSON tells what it does",
-				map[rule.Action]string{rule.Approve: "answer when it asks (goclaw approvals list), or "}[r.Rule.Action],
-				r.Rule.Where.Key, r.Rule.Where.Place(), name)
-		}
-		if refusal := g.unsent(r.Rule.URL); r.Rule.Action == rule.Webhook && refusal != nil {
-			m.Detail += fmt.Sprintf("; but the webhook can't be sent, which blocks the call: %s", refusal.Reason)
-			m.Fix = fmt.Sprintf("let the webhook of %s (%s) through: %s", r.Rule.Where.Key, r.Rule.Where.Place(), rule.LetThrough(refusal))
-		}
-		m.Plain = plainly(r.Rule, of, does, r.Unsure && !called)
 		if r.Rule.Action == rule.Approve && called {
 			grant, ok, err := g.Approvals.Granted(ctx, look.Scope.Caller().ID, look.Scope.Agent(), name, args, r.Admins)
 			if err != nil {
@@ -62,7 +48,23 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 				m.Plain = &engine.Plain{Detail: fmt.Sprintf("a call %s is always allowed by %s: nobody is asked", of, grant.By)}
 			}
 		}
+		switch {
+		case m.Fix == "":
+		case r.Rule.Action == rule.Approve && asks >= 0: // a person is asked once for all
+			out[asks].Fix += ", and " + changing(r.Rule)
+			m.Fix = ""
+		default:
+			if r.Rule.Action == rule.Approve {
+				asks = len(out)
+			}
+			if tests < 0 || !m.Stops || out[tests].Stops {
+				tests = len(out)
+			}
+		}
 		out = append(out, m)
+	}
+	if tests >= 0 {
+		out[tests].Fix += fmt.Sprintf("; goclaw hooks test --tool %s --args JSON tells what the rules do", name)
 	}
 	var handlers []string
 	for _, h := range g.Hooks.Handlers() {
@@ -74,6 +76,37 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 		out = append(out, engine.Remark{Topic: engine.Admission, Detail: "handlers that decide about every call: " + strings.Join(handlers, ", "), Plain: &engine.Plain{}})
 	}
 	return out, nil
+}
+
+// decides tells what a rule that matches does with a call.
+func (g *Gateway) decides(r rule.Reading, of string, called bool) engine.Remark {
+	does := map[rule.Action]string{
+		rule.Block: "would be blocked", rule.Approve: "would wait for a person's approval", rule.Webhook: "would be put to a webhook, which has to allow it",
+	}[r.Rule.Action]
+	somewhere := r.Unsure && !called
+	m := engine.Remark{
+		Topic: engine.Admission, Where: r.Rule.Where, Plain: plainly(r.Rule, of, does, somewhere),
+		Detail: fmt.Sprintf("a call %s %s by the rule %s: %s", of, does, r.Rule.Name, r.Why),
+	}
+	if somewhere {
+		m.Detail = fmt.Sprintf("a call %s by the rule %s where its condition holds: %s", does, r.Rule.Name, r.Rule.Match)
+	} else {
+		m.Fix, m.Stops = changing(r.Rule), r.Rule.Action == rule.Block
+		if r.Rule.Action == rule.Approve {
+			m.Fix = "answer when it asks (goclaw approvals list), or " + m.Fix
+		}
+	}
+	if refusal := g.unsent(r.Rule.URL); r.Rule.Action == rule.Webhook && refusal != nil {
+		m.Detail += fmt.Sprintf("; but the webhook can't be sent, which blocks the call: %s", refusal.Reason)
+		m.Fix = fmt.Sprintf("let the webhook of %s (%s) through: %s", r.Rule.Where.Key, r.Rule.Where.Place(), rule.LetThrough(refusal))
+		m.Stops = true
+	}
+	return m
+}
+
+// changing names a rule as what is to be changed.
+func changing(r rule.Rule) string {
+	return fmt.Sprintf("change %s (%s)", r.Where.Key, r.Where.Place())
 }
 
 // plainly is what a user is told of a rule: what it says to them, and not how it
