@@ -405,7 +405,7 @@ func (x *Index) sum(r *ranking) {
 	}
 }
 
-// highest is slices.Max of what is no NaN, at a third of its price.
+// highest is slices.Max of what is no NaN and not negative; scores are neither.
 func highest(scores []float32) (top float32) {
 	for _, s := range scores {
 		if s > top {

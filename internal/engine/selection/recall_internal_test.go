@@ -59,7 +59,7 @@ func TestRecall(t *testing.T) {
 		single, several float64 // recall at 12
 		none            float64 // tools picked for a request that needs none, at most
 	}{
-		{"plugins", 0.97, 0.98, 0},
+		{"plugins", 0.965, 0.98, 0},
 		{"shipped", 0.91, 0.89, 2.2},
 		{"terse", 0.92, 0.94, 0},
 		{"later", 0.865, 0.935, 0},

@@ -2,7 +2,6 @@ package selection
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -33,7 +32,7 @@ func shapeOf(piece string) string {
 		return linkShape
 	case at > 0 && dot > at+1 && dot < len(piece)-2:
 		return addressShape
-	case strings.HasPrefix(piece, "+") && digits(piece[1:]) && len(piece) > 7, local(piece):
+	case strings.HasPrefix(piece, "+") && digits(piece[1:]) && len(piece) > 7:
 		return numberShape
 	case dot <= 0 || dot == len(piece)-1:
 		return ""
@@ -52,17 +51,6 @@ func shapeOf(piece string) string {
 
 // shapely are characters one of which is in whatever has a shape.
 const shapely = ".+@-:"
-
-// local reports a phone number as North America writes it: groups of digits of which
-// the last two are of three and four.
-func local(piece string) bool {
-	if piece == "" || piece[len(piece)-1] < '0' || piece[len(piece)-1] > '9' {
-		return false
-	}
-	groups := strings.Split(piece, "-")
-	n := len(groups)
-	return n > 1 && n < 5 && len(groups[n-1]) == 4 && len(groups[n-2]) == 3 && !slices.ContainsFunc(groups, func(g string) bool { return len(g) > 4 || !digits(g) })
-}
 
 // Common ends of domains and of files. What both have counts as a file's.
 const (

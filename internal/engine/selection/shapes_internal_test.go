@@ -11,7 +11,7 @@ func TestShapes(t *testing.T) {
 		"bob@example.com": addressShape, "<bob@example.co.uk>,": addressShape, "@nasa": "", "a@b": "", "bob@": "",
 		"https://example.org/x": linkShape, "(www.example.org)": linkShape,
 		"8.8.8.8": machineShape, "8.8.8.8?": machineShape, "1.5": "", "3.14.15": "", "2001:db8::1": "",
-		"+4917012345": numberShape, "+1": "", "+more": "", "555-0134": numberShape, "1-212-555-0134.": numberShape, "2019-2024": "", "2026-01-31": "", "31-12-2026": "", "x-555-0134": "", "555--0134": "",
+		"+4917012345": numberShape, "+1": "", "+more": "", "2019-2024": "", "2026-01-31": "", "31-12-2026": "",
 		"example.com": domainShape, "mail.example.ORG.": domainShape,
 		"report.pdf": fileShape, "\"a/b.tar.gz\"": fileShape, "~/x.md": fileShape, ".go": "", "e.g": "", "end.": "", "and.then": "", "": "", "...": "", "😀.com": "",
 	} {
