@@ -46,7 +46,7 @@ func Child(in io.Reader, out io.Writer) int {
 		defer mu.Unlock()
 		return enc.Encode(r)
 	}
-	replies, gone := make(chan json.RawMessage, 16), make(chan struct{})
+	replies, gone := make(chan json.RawMessage, j.Limits.Calls), make(chan struct{})
 	go func() {
 		defer close(gone)
 		for {

@@ -496,6 +496,25 @@ func TestScriptsTakeTurns(t *testing.T) {
 	both.Wait()
 }
 
+// A script may write much while many large results are on their way to it.
+func TestScriptsWriteWhileResultsCome(t *testing.T) {
+	t.Parallel()
+	r := newRigWithin(t, 5*time.Minute) // results are read slowly where races are looked for
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			o := r.run(t.Context(), `const all = Array.from({length: 40}, () => tools.call("large"));
+await all[0]; await all[1];
+const r = await tools.call("plain", {word: "x".repeat(300_000)});
+return (await Promise.all(all)).length + " " + r.text.length`)
+			if got := text(o); got != "40 300000" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestDetailsTellTheCalls(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/guard/process"
@@ -94,13 +93,11 @@ func (r *Runner) run(ctx context.Context, call tool.Call, in scriptIn) (tool.Res
 		return tool.Result{}, fmt.Errorf("run the script: %w", err)
 	}
 	own, cancel := context.WithCancel(ctx)
-	s := &session{
-		ctx: own, child: child, desk: newDesk(own, call.Host), limits: r.limits, stirred: make(chan struct{}, 1),
-		work: func() (func(), error) { return r.working.Take(own, who, where) }, rest: rest,
-	}
+	s := newSession(own, child, call.Host, r.limits)
+	s.work, s.rest = func() (func(), error) { return r.working.Take(own, who, where) }, rest
 	e, err := s.serve(unfenced(in.Script))
 	cancel()
-	s.calls.Wait()
+	s.finish()
 	s.pause()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -123,25 +120,35 @@ func unfenced(script string) string {
 	return script
 }
 
-// session is one script, seen from the gateway.
+// session is one script, seen from the gateway. Whoever reads what its process
+// says never waits for what the process reads: it may read nothing until what it
+// says is read. So one goroutine of its own writes to it.
 type session struct {
 	ctx     context.Context
 	child   *process.Child
 	desk    *desk
 	limits  limits
-	stirred chan struct{} // gets something when the process said something or a call ended
-
-	calls sync.WaitGroup
-
-	write   sync.Mutex                      // held while a line is written
-	replied int                             // replies that were written
+	stirred chan struct{}                   // gets something when the process said something or a call ended
 	work    func() (rest func(), err error) // waits for a turn to work
-	rest    func()                          // gives the turn back; nil while the process has none and waits
+	replies chan reply                      // that are to be written; has room for one to each request
 
-	mu      sync.Mutex
-	open    int // calls without a reply
+	calls   sync.WaitGroup
+	writing sync.WaitGroup // writeReplies
+
+	mu      sync.Mutex // not held while anything is waited for
+	rest    func()     // gives the turn back; nil while the process has none and waits
+	turning bool       // a turn is waited for
+	running int        // calls
+	replied int        // replies that were written or will be
 	asked   int
 	details []callDetails
+}
+
+func newSession(ctx context.Context, child *process.Child, host tool.Host, l limits) *session {
+	return &session{
+		ctx: ctx, child: child, desk: newDesk(ctx, host), limits: l, stirred: make(chan struct{}, 1),
+		replies: make(chan reply, l.Calls),
+	}
 }
 
 // serve hands the script in and answers what it asks for until it ends.
@@ -165,12 +172,12 @@ func (s *session) serve(script string) (e end, err error) {
 		silent = true
 		return end{}, err
 	}
+	s.writing.Go(s.writeReplies)
 	lines := bufio.NewScanner(s.child.Out)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		s.stir()
 		if e, err := s.hear(lines.Bytes()); err != nil {
-			silent = errors.Is(err, syscall.EPIPE)
 			return end{}, err
 		} else if e != nil {
 			return *e, nil
@@ -230,16 +237,20 @@ func (s *session) watch(stop <-chan struct{}) {
 		case <-s.stirred:
 			timer.Reset(most)
 		case <-timer.C:
-			s.mu.Lock()
-			waits := s.open > 0
-			s.mu.Unlock()
-			if !waits {
+			if !s.waits() {
 				s.child.Kill()
 				return
 			}
 			timer.Reset(most)
 		}
 	}
+}
+
+// waits tells whether the process may have to wait for others.
+func (s *session) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running > 0 || s.turning
 }
 
 func (s *session) stir() {
@@ -252,7 +263,7 @@ func (s *session) stir() {
 // serveOne answers a request, calls later.
 func (s *session) serveOne(r request) error {
 	if r.Op == "wait" {
-		s.waits(r.Heard)
+		s.idle(r.Heard)
 		return nil
 	}
 	s.mu.Lock()
@@ -264,13 +275,15 @@ func (s *session) serveOne(r request) error {
 	}
 	switch r.Op {
 	case "search":
-		return s.reply(r.ID, s.desk.search(r.Name), nil)
+		s.reply(r.ID, s.desk.search(r.Name), nil)
+		return nil
 	case "describe":
 		d, err := s.desk.describe(r.Name)
-		return s.reply(r.ID, d, err)
+		s.reply(r.ID, d, err)
+		return nil
 	case "call":
 		s.mu.Lock()
-		s.open++
+		s.running++
 		s.mu.Unlock()
 		run := s.desk.prepare(r.Name, r.Args)
 		s.calls.Go(func() {
@@ -278,12 +291,9 @@ func (s *session) serveOne(r request) error {
 			out, v, err := contained(r.Name, run)
 			s.mu.Lock()
 			s.details = append(s.details, callDetails{Tool: out.Tool, Status: out.Status, Cached: out.Cached, Ms: time.Since(begun).Milliseconds()})
+			s.running--
 			s.mu.Unlock()
-			// The process may have ended meanwhile; then its end says why.
-			_ = s.reply(r.ID, v, err)
-			s.mu.Lock()
-			s.open--
-			s.mu.Unlock()
+			s.reply(r.ID, v, err)
 			s.stir()
 		})
 		return nil
@@ -304,13 +314,13 @@ func contained(name string, run func() (tool.Outcome, called, error)) (out tool.
 	return run()
 }
 
-func (s *session) reply(id int, value any, err error) error {
+// reply has a reply written.
+func (s *session) reply(id int, value any, err error) {
 	r := reply{ID: id}
-	if err != nil {
-		r.Error = err.Error()
-		return s.answer(r)
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(value)
 	}
-	raw, err := json.Marshal(value)
 	switch {
 	case err != nil:
 		r.Error = err.Error()
@@ -319,29 +329,45 @@ func (s *session) reply(id int, value any, err error) error {
 	default:
 		r.Value = raw
 	}
-	return s.answer(r)
-}
-
-// answer writes a reply as soon as the process may go on with it.
-func (s *session) answer(r reply) error {
-	s.write.Lock()
-	defer s.write.Unlock()
-	if s.rest == nil {
-		rest, err := s.work()
-		if err != nil {
-			return err
-		}
-		s.rest = rest
-	}
+	s.mu.Lock()
 	s.replied++
-	return s.say(r)
+	s.mu.Unlock()
+	s.replies <- r
 }
 
-// waits gives the turn of a process back that waits and has heard so many
+// writeReplies writes each reply as soon as the process may go on with it, until
+// there are no more, or the process or the call has ended. Whoever reads from the
+// process, or watches it, says why then.
+func (s *session) writeReplies() {
+	for r := range s.replies {
+		if s.turn() != nil || s.say(r) != nil {
+			return
+		}
+	}
+}
+
+// turn waits until the process may work.
+func (s *session) turn() error {
+	s.mu.Lock()
+	s.turning = s.rest == nil
+	wait := s.turning
+	s.mu.Unlock()
+	if !wait {
+		return nil
+	}
+	rest, err := s.work()
+	s.mu.Lock()
+	s.rest, s.turning = rest, false
+	s.mu.Unlock()
+	s.stir()
+	return err
+}
+
+// idle gives the turn of a process back that waits and has heard so many
 // replies, unless another one is on its way to it.
-func (s *session) waits(heard int) {
-	s.write.Lock()
-	defer s.write.Unlock()
+func (s *session) idle(heard int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if heard == s.replied {
 		s.pause()
 	}
@@ -353,6 +379,13 @@ func (s *session) pause() {
 		s.rest()
 		s.rest = nil
 	}
+}
+
+// finish waits until nothing of a script goes on whose process has ended.
+func (s *session) finish() {
+	s.calls.Wait()
+	close(s.replies)
+	s.writing.Wait()
 }
 
 // say writes a line to the process.

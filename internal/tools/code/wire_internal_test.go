@@ -59,12 +59,11 @@ func FuzzWire(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var in written
-		s := &session{
-			ctx: t.Context(), child: &process.Child{In: &in}, desk: newDesk(t.Context(), echoing{}),
-			limits: usual, stirred: make(chan struct{}, 1), rest: func() {},
-		}
+		s := newSession(t.Context(), &process.Child{In: &in}, echoing{}, usual)
+		s.rest = func() {}
+		s.writing.Go(s.writeReplies)
 		e, err := s.hear(line)
-		s.calls.Wait()
+		s.finish()
 		if e != nil || err != nil {
 			if in.Len() > 0 {
 				t.Errorf("it is told %q as well", in.String())
@@ -109,5 +108,52 @@ func TestACallThatBreaksCostsItselfOnly(t *testing.T) {
 	d := res.Details.(scriptDetails)
 	if got := llm.JoinText(res.Content); !strings.Contains(got, "broke while it worked on this call (broken)") || len(d.Calls) != 1 || d.Calls[0].Status != tool.Panicked {
 		t.Errorf("got %q, calls %+v", got, d.Calls)
+	}
+}
+
+// stalled is where a process reads that takes a line in only when it may go on.
+type stalled struct {
+	written
+	begun chan struct{} // gets something for each line that is on its way
+	goOn  chan struct{}
+}
+
+func (w *stalled) Write(p []byte) (int, error) {
+	w.begun <- struct{}{}
+	<-w.goOn
+	return w.written.Write(p)
+}
+
+// What a process says is heard also while it doesn't read what it is told: it may
+// be writing itself.
+func TestAProcessIsHeardWhileItDoesNotRead(t *testing.T) {
+	t.Parallel()
+	in := &stalled{begun: make(chan struct{}, 3), goOn: make(chan struct{})}
+	s := newSession(t.Context(), &process.Child{In: in}, echoing{}, usual)
+	s.rest = func() {}
+	s.writing.Go(s.writeReplies)
+	hear := func(line string) {
+		t.Helper()
+		if e, err := s.hear([]byte(line)); e != nil || err != nil {
+			t.Fatal(e, err)
+		}
+	}
+	hear(`{"op":"call","id":1,"name":"echo","args":{}}`)
+	<-in.begun
+	s.calls.Wait()
+	hear(`{"op":"wait"}`)
+	hear(`{"op":"search","id":2,"name":"echo"}`)
+	s.mu.Lock()
+	if s.rest == nil {
+		t.Error("its turn was taken away while a reply was on its way")
+	}
+	s.mu.Unlock()
+	if s.waits() {
+		t.Error("it counts as waiting although no call runs")
+	}
+	close(in.goOn)
+	s.finish()
+	if got := in.String(); strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, `{"id":1,`) || !strings.Contains(got, `{"id":2,`) {
+		t.Errorf("it is told %q", got)
 	}
 }
