@@ -87,6 +87,7 @@ var goclaw = policy{
 
 		{"internal/engine"},
 		{"internal/engine/surface", "internal/engine/selection", "internal/engine/pool", "internal/engine/cache", "internal/engine/preset", "internal/engine/spill"},
+		{"internal/engine/owner"},
 
 		{"internal/provider/*", "internal/tools/*", "internal/channel/*"},
 		{"internal/provider/openai/responses"},
@@ -175,6 +176,12 @@ var goclaw = policy{
 		driver("github.com/jackc/pgx/..."),
 		driver("github.com/go-sql-driver/mysql/..."),
 		driver("github.com/pressly/goose/..."),
+
+		// The code of whoever brought a tool.
+		{
+			path: module + "/internal/tool", names: []string{"Toucher", "Binder", "Stamper"}, only: []string{"internal/engine/owner", "plugin"},
+			reason: "code of a plugin may hang or panic where it is asked, so it is asked in one place, fenced and with a time limit",
+		},
 
 		// The network.
 		{

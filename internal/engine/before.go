@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/approval"
+	"github.com/goclaw/goclaw/internal/engine/owner"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -18,6 +20,7 @@ type decider struct {
 	hooks   *hook.Bus
 	approve Approve
 	reader  reader
+	owners  *owner.Asker
 }
 
 // decide asks rules and handlers, then a person if one of them wants that. A
@@ -48,13 +51,13 @@ func (d decider) consult(ctx context.Context, inv *invocation) (hook.Decision, e
 	defer done()
 	e := inv.entry
 	return d.hooks.Before(ctx, *inv.seen(), func(c hook.Call, args json.RawMessage) (hook.Call, error) {
-		return d.rewritten(e, c, args)
+		return d.rewritten(ctx, e, c, args)
 	})
 }
 
 // rewritten is c with other arguments, which pass the same steps as those of a
 // model.
-func (d decider) rewritten(e *tool.Entry, c hook.Call, args json.RawMessage) (hook.Call, error) {
+func (d decider) rewritten(ctx context.Context, e *tool.Entry, c hook.Call, args json.RawMessage) (hook.Call, error) {
 	args, _, err := d.reader.read(e, c.Scope, args)
 	if err != nil {
 		return c, err
@@ -63,7 +66,12 @@ func (d decider) rewritten(e *tool.Entry, c hook.Call, args json.RawMessage) (ho
 		return c, refusal
 	}
 	c.Args = args
-	c.Touches = touchesOf(e, tool.Call{ID: c.ID, Args: args, Scope: c.Scope})
+	// One that gives no answer touches everything.
+	touches, err := d.owners.Touches(ctx, e, tool.Call{ID: c.ID, Args: args, Scope: c.Scope})
+	if err != nil && !errors.Is(err, owner.ErrSilent) {
+		return c, errors.New("the tool broke when it was asked what they touch")
+	}
+	c.Touches = touches
 	return c, nil
 }
 

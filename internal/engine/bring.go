@@ -24,9 +24,9 @@ var errRepeated = errors.New("the name stands twice")
 // agent is free, or whoever brings a tool could find out about those. What is
 // returned takes the tools back, when the run settles. The error says that a tool
 // is unusable.
-func (e *Engine) Bring(s tool.Scope, t llm.Target, b tool.Brought) (skipped []tool.Note, revoke func(), err error) {
+func (e *Engine) Bring(ctx context.Context, s tool.Scope, t llm.Target, b tool.Brought) (skipped []tool.Note, revoke func(), err error) {
 	own, cat := tool.NewRegistry(), e.registry.Catalog()
-	dec := e.decider.Decide(cat, s, t)
+	dec := e.decider.Decide(ctx, cat, s, t)
 	owner := tool.Owner{Kind: tool.ClientOwner}
 	turn := &clientTurn{single: b.Single}
 	for i, c := range b.Tools {
@@ -110,7 +110,7 @@ func (e *Engine) Receive(ctx context.Context, s tool.Scope, a tool.ClientRound) 
 			steps = append(steps, one)
 		}
 	}
-	sf := tool.Surface{Scope: s, Permitted: e.decider.Decide(e.registry.Catalog(), s, llm.Target{}).Permitted}
+	sf := tool.Surface{Scope: s, Permitted: e.decider.Decide(ctx, e.registry.Catalog(), s, llm.Target{}).Permitted}
 	known := e.Known(s)
 	round := make([]*invocation, len(a.Outcomes))
 	for i := range a.Outcomes {

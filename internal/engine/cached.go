@@ -5,19 +5,13 @@ import (
 	"time"
 
 	"github.com/goclaw/goclaw/internal/engine/cache"
-	"github.com/goclaw/goclaw/internal/engine/pool"
-	"github.com/goclaw/goclaw/internal/lib/contain"
-	"github.com/goclaw/goclaw/internal/tool"
+	"github.com/goclaw/goclaw/internal/engine/owner"
 )
-
-// stampLimit is how long a tool may take to tell whether what it read has
-// changed. After that the call runs.
-const stampLimit = 2 * time.Second
 
 // cacher looks calls up in the cache.
 type cacher struct {
-	cache *cache.Cache // nil keeps nothing
-	pool  *pool.Pool
+	cache  *cache.Cache // nil keeps nothing
+	owners *owner.Asker
 }
 
 // look answers the call from the cache when an equal one was answered before
@@ -37,8 +31,14 @@ func (c cacher) look(ctx context.Context, inv *invocation) bool {
 		who := s.Caller()
 		q.Caller = string(who.Role) + ":" + who.ID
 	}
-	if t, ok := inv.entry.Tool.(tool.Stamper); ok {
-		q.Stamp = func(at time.Time) (string, bool) { return c.stamp(ctx, t, inv, at) }
+	if stamp := c.owners.Stamper(inv.entry); stamp != nil {
+		q.Stamp = func(at time.Time) (string, bool) {
+			text, ok, err := stamp(ctx, inv.call(), at)
+			if err != nil {
+				inv.note = "the tool can't tell whether what it read has changed: " + err.Error()
+			}
+			return text, ok
+		}
 	}
 	result, read, hit := c.cache.Begin(q)
 	if inv.reading = read; !hit {
@@ -47,25 +47,4 @@ func (c cacher) look(ctx context.Context, inv *invocation) bool {
 	inv.result, inv.out.Cached, inv.note = result, true, "answered by an equal call before"
 	succeeded(inv, false)
 	return true
-}
-
-// stamp asks a tool, whose code is trusted with nothing.
-func (c cacher) stamp(ctx context.Context, t tool.Stamper, inv *invocation, at time.Time) (string, bool) {
-	type told struct {
-		stamp string
-		ok    bool
-	}
-	limited, stop := context.WithTimeout(ctx, stampLimit)
-	defer stop()
-	call := inv.call()
-	call.Host = nil
-	got, err := contain.Run(limited, c.pool.Fence(), inv.entry.Owner.String(), grace, func() told {
-		stamp, ok := t.Stamp(limited, call, at)
-		return told{stamp, ok}
-	})
-	if err != nil {
-		inv.note = "the tool can't tell whether what it read has changed: " + err.Error()
-		return "", false
-	}
-	return got.stamp, got.ok
 }

@@ -25,12 +25,14 @@ import (
 
 	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/engine/cache"
+	"github.com/goclaw/goclaw/internal/engine/owner"
 	"github.com/goclaw/goclaw/internal/engine/pool"
 	"github.com/goclaw/goclaw/internal/engine/preset"
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/engine/spill"
 	"github.com/goclaw/goclaw/internal/engine/surface"
 	"github.com/goclaw/goclaw/internal/hook"
+	"github.com/goclaw/goclaw/internal/lib/contain"
 	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -95,13 +97,18 @@ func New(o Options) *Engine {
 	if o.Selector == nil {
 		o.Selector = selection.New(selection.Options{})
 	}
+	var fence *contain.Fence
+	if o.Pool != nil { // else nothing runs, and it is only looked
+		fence = o.Pool.Fence()
+	}
+	owners := owner.New(fence, o.Log)
 	e := &Engine{
 		selector: o.Selector,
-		registry: o.Registry, pool: o.Pool, decider: surface.New(o.Policies, o.Log),
+		registry: o.Registry, pool: o.Pool, decider: surface.New(o.Policies, owners),
 		spiller: o.Spiller, hooks: o.Hooks, presets: o.Presets, calls: o.Calls, log: o.Log,
 	}
 	e.decider.SetDialects(o.Dialects)
-	e.admit, e.before, e.work, e.show = steps(o)
+	e.admit, e.before, e.work, e.show = steps(o, owners)
 	return e
 }
 
@@ -154,7 +161,7 @@ type picked struct {
 
 func (e *Engine) pick(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, ask tool.Ask) picked {
 	cat := e.registry.Catalog()
-	dec := e.decider.Decide(cat, s, t)
+	dec := e.decider.Decide(ctx, cat, s, t)
 	r := selection.Request{Catalog: cat, Permitted: dec.Permitted, Scope: s, State: st, Ask: ask}
 	c := e.selector.Select(ctx, r)
 	sf := tool.Surface{
@@ -184,7 +191,7 @@ func (e *Engine) Execute(ctx context.Context, sf tool.Surface, calls []llm.ToolC
 // against all that is permitted, before selection. A zero target means that no
 // model is involved. emit is as in [Engine.Execute].
 func (e *Engine) Invoke(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string, args json.RawMessage, emit func(tool.Event)) tool.Outcome {
-	dec := e.decider.Decide(e.registry.Catalog(), s, t)
+	dec := e.decider.Decide(ctx, e.registry.Catalog(), s, t)
 	sf := tool.Surface{Scope: s, Target: t, State: st, Permitted: dec.Permitted, Removed: dec.Removed}
 	call := llm.ToolCall{ID: "invoke", Name: name, Arguments: string(args)}
 	b := newBatch(e, &sf, sf.Permitted, []llm.ToolCall{call}, emit)

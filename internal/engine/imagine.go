@@ -24,11 +24,11 @@ func (e *Engine) Imagine(ctx context.Context, s tool.Scope, name string, args js
 	}
 	out := begin(llm.ToolCall{ID: "test", Name: entry.Def.Name, Arguments: string(args)})
 	inv := &invocation{surface: &tool.Surface{Scope: s}, entry: entry, out: &out}
-	for _, step := range e.admit {
-		if step.name != "arguments" && step.name != "touches" {
+	for i, s := range e.admit {
+		if s.name != "arguments" && s.name != "touches" {
 			continue
 		}
-		if !step.do(ctx, inv) {
+		if !take(ctx, e.log, e.admit[i:i+1], inv) {
 			// What a model would read, without the advice to it.
 			notes = append(notes, gist(llm.JoinText(out.Content)))
 			out.Args = args

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/goclaw/goclaw/internal/engine/owner"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -61,8 +62,8 @@ func (h *handle) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 
 // Touches implements [tool.Toucher], for tools that can't tell as well.
 func (h *handle) Touches(call tool.Call) []tool.Touch {
-	if t, ok := h.Tool.(tool.Toucher); ok {
-		return t.Touches(call)
+	if touches, ok := owner.Standing(h.Tool, call); ok {
+		return touches
 	}
 	if h.def.ReadOnly {
 		return nil

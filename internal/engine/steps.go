@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/goclaw/goclaw/internal/engine/owner"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -26,7 +27,7 @@ type step struct {
 // it is taken only where there are any of them, holds no worker but that of the
 // tool whose own call it is, and keeps waiting only those calls of the response
 // that conflict with this one.
-func steps(o Options) (admit, before, work, show []step) {
+func steps(o Options, owners *owner.Asker) (admit, before, work, show []step) {
 	r, planner := reader{o.Clean}, planner{o.Planned}
 	admit = []step{
 		{"resolve", resolve},
@@ -34,17 +35,17 @@ func steps(o Options) (admit, before, work, show []step) {
 		{"plan", planner.plan},
 		{"arguments", r.arguments},
 		{"policy", r.policy},
-		{"touches", touches},
+		{"touches", foreseer{owners}.touches},
 	}
 	before = []step{
-		{"before", decider{pool: o.Pool, hooks: o.Hooks, approve: o.Approve, reader: r}.decide},
+		{"before", decider{pool: o.Pool, hooks: o.Hooks, approve: o.Approve, reader: r, owners: owners}.decide},
 	}
 	work = []step{
 		// Again, since an earlier call of the same response may have turned
 		// plan mode on, or a person while they were asked.
 		{"plan", planner.plan},
 		// Answers equal calls; nothing runs then.
-		{"cache", cacher{cache: o.Cache, pool: o.Pool}.look},
+		{"cache", cacher{o.Cache, owners}.look},
 		{"run", runner{pool: o.Pool, cache: o.Cache, limit: o.Timeout, log: o.Log}.run},
 		{"touched", touched},
 		{"after", watcher{o.Hooks}.after},

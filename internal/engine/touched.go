@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/goclaw/goclaw/internal/engine/owner"
+	"github.com/goclaw/goclaw/internal/lib/contain"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -29,25 +33,25 @@ func touched(_ context.Context, inv *invocation) bool {
 	return true
 }
 
-// touches finds out what the call is going to read and write, which decides
-// about the calls that it must not overlap with. A tool that can't tell touches
-// nothing when it only reads, unless its results are cached, and everything
-// else.
-func touches(_ context.Context, inv *invocation) bool {
-	inv.touches = touchesOf(inv.entry, inv.call())
-	return true
-}
+// foreseer finds out what calls touch.
+type foreseer struct{ owners *owner.Asker }
 
-func touchesOf(e *tool.Entry, call tool.Call) []tool.Touch {
-	switch t, ok := e.Tool.(tool.Toucher); {
-	case ok:
-		return t.Touches(call)
-	case !e.Def.ReadOnly:
-		return []tool.Touch{tool.Everything}
-	case e.Def.Cacheable:
-		return []tool.Touch{{Name: tool.Everything.Name}}
+// touches finds out what the call is going to read and write, which decides
+// about the calls that it must not overlap with.
+func (f foreseer) touches(ctx context.Context, inv *invocation) bool {
+	touches, err := f.owners.Touches(ctx, inv.entry, inv.call())
+	inv.touches = touches
+	var panicked *contain.Panic
+	switch {
+	case err == nil:
+	case errors.As(err, &panicked):
+		return inv.crashed("the tool "+inv.out.Tool, panicked.Value)
+	case ctx.Err() != nil:
+		return inv.cancelled(false)
+	default:
+		inv.note = fmt.Sprintf("the tool did not say within %s what it touches, so that counts as everything", owner.Limit)
 	}
-	return nil
+	return true
 }
 
 // gather is touches as they are, unless they are too many: then without what

@@ -146,7 +146,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	a.profile = run.Profile{
 		Lend: a.Engine.Lend,
 		Bring: func(ctx context.Context, t agent.Turn, b tool.Brought) ([]tool.Note, func(), error) {
-			return a.Engine.Bring(t.Scope, a.models.probed(ctx, t.Model), b)
+			return a.Engine.Bring(ctx, t.Scope, a.models.probed(ctx, t.Model), b)
 		},
 		Receive: func(ctx context.Context, t agent.Turn) (agent.Turn, error) {
 			return g.history.Receive(ctx, t, a.Engine.Receive)
@@ -359,7 +359,7 @@ func (g *Gateway) Look(ctx context.Context, req run.Request) (Look, error) {
 	}
 	l.Scope, l.Added = t.Scope, t.Added
 	if len(req.Brought.Tools) > 0 {
-		_, revoke, err := a.Engine.Bring(l.Scope, l.Target, req.Brought)
+		_, revoke, err := a.Engine.Bring(ctx, l.Scope, l.Target, req.Brought)
 		if err != nil {
 			return Look{}, err
 		}

@@ -57,7 +57,7 @@ func DiagnosePolicies(c *config.Config, plugins []plugin.Plugin) ([]surface.Diag
 	var all []surface.Diagnosis
 	seen := map[string]bool{}
 	for _, a := range c.Agents() {
-		for _, d := range surface.New(policies(c, a), slog.New(slog.DiscardHandler)).Diagnose(r.Catalog()) {
+		for _, d := range surface.New(policies(c, a), nil).Diagnose(r.Catalog()) {
 			if !seen[d.String()] {
 				seen[d.String()] = true
 				all = append(all, d)

@@ -35,8 +35,9 @@ type Tool interface {
 // A tool that is no Toucher touches nothing when it is read-only and isn't
 // cached, else everything.
 type Toucher interface {
-	// Touches must not block: it is asked on the loop's goroutine, and again,
-	// elsewhere, about arguments that a hook rewrote. The call has no host yet.
+	// Touches must not block: it is asked before the call runs, and again about
+	// arguments that a hook rewrote. A plugin's tool that does not answer within
+	// two seconds touches everything. The call has no host yet.
 	Touches(call Call) []Touch
 }
 
@@ -57,7 +58,8 @@ type Stamper interface {
 // run, or a reason why there is none. What it returns passes every layer like
 // any other tool.
 type Binder interface {
-	// Bind is asked for each request and must not block, nor start anything.
+	// Bind is asked for each request and must not block, nor start anything. A
+	// plugin's that does not answer within two seconds has declined.
 	// The tool is the one that was registered, by its definition.
 	Bind(b Binding) (Tool, string)
 }

@@ -1,8 +1,7 @@
 package surface
 
 import (
-	"fmt"
-	"runtime/debug"
+	"context"
 
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -26,39 +25,33 @@ func available(f *Facts, e *tool.Entry) *tool.Removal {
 type bound map[string]tool.Tool
 
 // bind asks the factories of the catalog, as far as the run's cap reaches,
-// for the tools of this run.
-func (d *Decider) bind(g *generation, s tool.Scope, t llm.Target) (bound, []Declined) {
+// for the tools of this run. An owner that gave no answer is not asked for its
+// other tools.
+func (d *Decider) bind(ctx context.Context, g *generation, s tool.Scope, t llm.Target) (bound, []Declined) {
 	if len(g.factories) == 0 {
 		return nil, nil
 	}
 	tools, declined := make(bound, len(g.factories)), []Declined(nil)
+	late := map[tool.Owner]string{} // what the first of its factories was answered for
 	for _, e := range g.factories {
 		if !s.Cap().Allows(e.Def.Name) {
 			continue
 		}
-		made, reason := d.make(e, s, t)
+		reason, silent := late[e.Owner], false
+		var made tool.Tool
+		if reason == "" {
+			made, reason, silent = d.owners.Bind(ctx, e, tool.Binding{Scope: s, Target: t})
+		}
+		if silent {
+			late[e.Owner] = reason
+		}
 		if made == nil {
-			if reason == "" {
-				reason = "its owner gave no reason"
-			}
 			declined = append(declined, Declined{e.Def.Name, reason})
 			continue
 		}
 		tools[e.Def.Name] = made
 	}
 	return tools, declined
-}
-
-// make calls one factory, which is code of the tool's owner and may break.
-func (d *Decider) make(e *tool.Entry, s tool.Scope, t llm.Target) (made tool.Tool, reason string) {
-	defer func() {
-		if v := recover(); v != nil {
-			d.log.Error("the factory of a tool panicked", "tool", e.Def.Name, "owner", e.Owner.String(),
-				"panic", v, "stack", string(debug.Stack()))
-			made, reason = nil, fmt.Sprintf("its factory is broken (%v)", v)
-		}
-	}()
-	return e.Tool.(tool.Binder).Bind(tool.Binding{Scope: s, Target: t})
 }
 
 // with is the decision with the tools that were made for one run in the place

@@ -55,21 +55,21 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(fmt.Sprintf("cold/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				deciding().Decide(cat, scope, model)
+				deciding().Decide(b.Context(), cat, scope, model)
 			}
 		})
 		b.Run(fmt.Sprintf("new facts/%d", n), func(b *testing.B) {
 			d := deciding()
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				d.Decide(cat, tool.NewScope(tool.Facts{Caller: user, Origin: tool.Origin(fmt.Sprint(i))}), model)
+				d.Decide(b.Context(), cat, tool.NewScope(tool.Facts{Caller: user, Origin: tool.Origin(fmt.Sprint(i))}), model)
 			}
 		})
 		b.Run(fmt.Sprintf("cached/%d", n), func(b *testing.B) {
 			d := deciding()
 			b.ReportAllocs()
 			for b.Loop() {
-				d.Decide(cat, scope, model)
+				d.Decide(b.Context(), cat, scope, model)
 			}
 		})
 	}

@@ -33,7 +33,7 @@ func TestWhatHooksLeave(t *testing.T) {
 		for _, n := range c.narrowed {
 			s = s.Narrow(n)
 		}
-		dec := d.Decide(r.Catalog(), s, llm.Target{})
+		dec := d.Decide(t.Context(), r.Catalog(), s, llm.Target{})
 		if got := tool.Names(dec.Permitted); !slices.Equal(got, c.want) || !slices.Equal(dec.Lists, c.lists) {
 			t.Errorf("%s: %v are left under %q", c.why, got, dec.Lists)
 		}

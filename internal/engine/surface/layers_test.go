@@ -139,7 +139,7 @@ func TestWhatTheRunAndTheAgentDecide(t *testing.T) {
 			if c.change != nil {
 				c.change(&p)
 			}
-			dec := surface.New(p, nil).Decide(r.Catalog(), tool.NewScope(c.facts), model)
+			dec := surface.New(p, nil).Decide(t.Context(), r.Catalog(), tool.NewScope(c.facts), model)
 			if diff := cmp.Diff(c.want, tool.Names(dec.Permitted)); diff != "" {
 				t.Errorf("permitted (-want +got):\n%s", diff)
 			}

@@ -1,6 +1,7 @@
 package surface_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -94,7 +95,7 @@ func drawEntries(t *rapid.T, label string) tool.List {
 }
 
 func decide(cat *tool.Catalog, p places, f tool.Facts, target llm.Target) *surface.Decision {
-	return surface.New(p.policies(), nil).Decide(cat, tool.NewScope(f), target)
+	return surface.New(p.policies(), nil).Decide(context.Background(), cat, tool.NewScope(f), target)
 }
 
 // Whatever list is added, wherever: the surface never grows. The one exception
@@ -163,7 +164,7 @@ func TestDecisionsAreDeterministic(t *testing.T) {
 		}
 		d := surface.New(p.policies(), nil)
 		for range 2 {
-			if got := show(t, d.Decide(cat, tool.NewScope(f), model)); got != one {
+			if got := show(t, d.Decide(t.Context(), cat, tool.NewScope(f), model)); got != one {
 				t.Fatalf("got\n%s\nthen\n%s", one, got)
 			}
 		}

@@ -50,7 +50,7 @@ func TestSchemaLayer(t *testing.T) {
 	d := surface.New(surface.Policies{}, nil)
 	d.SetDialects(dialects)
 	scope := tool.NewScope(tool.Facts{Caller: admin})
-	dec := d.Decide(cat, scope, llm.Target{Provider: "plain", Model: "m", Tools: true})
+	dec := d.Decide(t.Context(), cat, scope, llm.Target{Provider: "plain", Model: "m", Tools: true})
 	if got, want := tool.Names(dec.Permitted), []string{"fits", "made"}; !cmp.Equal(got, want) {
 		t.Fatalf("permitted %v", got)
 	}
@@ -91,7 +91,7 @@ func TestSchemaLayer(t *testing.T) {
 
 	// Who takes anything, and a call that no model makes, see tools as they are.
 	for _, target := range []llm.Target{{Provider: "other", Model: "m", Tools: true}, {}} {
-		dec := d.Decide(cat, scope, target)
+		dec := d.Decide(t.Context(), cat, scope, target)
 		for i, e := range dec.Permitted {
 			if e != cat.Entries[i] {
 				t.Errorf("%v: %+v", target, e)
@@ -112,7 +112,7 @@ func TestFactoriesAreProjected(t *testing.T) {
 	r.Add(family, factory{&fake{def}, func(tool.Scope, llm.Target) (tool.Tool, string) { return made, "" }})
 	d := surface.New(surface.Policies{}, nil)
 	d.SetDialects(dialects)
-	dec := d.Decide(r.Catalog(), tool.NewScope(tool.Facts{Caller: admin}), llm.Target{Provider: "plain", Tools: true})
+	dec := d.Decide(t.Context(), r.Catalog(), tool.NewScope(tool.Facts{Caller: admin}), llm.Target{Provider: "plain", Tools: true})
 	if len(dec.Permitted) != 1 || dec.Permitted[0].Tool != tool.Tool(made) || string(dec.Permitted[0].Spec.Parameters) != `{"properties":{},"type":"object"}` {
 		t.Errorf("%+v", dec.Permitted)
 	}

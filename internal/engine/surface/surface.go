@@ -8,7 +8,8 @@
 // A [Decider] belongs to one agent and lives as long as it. It compiles the
 // agent's policies for the catalog it meets and remembers its decisions; both
 // are forgotten when the catalog or the dialects change. It blocks only while it
-// computes, starts nothing and has nothing to close. Its decisions are shared
+// computes and while factories are asked, within a limit for each of their owners;
+// it starts nothing and has nothing to close. Its decisions are shared
 // and must not be changed.
 //
 // Start reading at [Layers], then [Decider.Decide].
@@ -16,13 +17,14 @@ package surface
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine/owner"
 	"github.com/goclaw/goclaw/internal/lib/jsonschema"
 	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
@@ -112,7 +114,7 @@ func (dec *Decision) Removal(name string) (tool.Removal, bool) {
 
 // Decider decides for the runs of one agent. It is safe for concurrent use.
 type Decider struct {
-	log *slog.Logger
+	owners *owner.Asker
 
 	mu       sync.Mutex
 	lent     map[string][]*tool.Entry // by run
@@ -138,13 +140,12 @@ type generation struct {
 	fits      map[*jsonschema.Dialect]*fits
 }
 
-// New makes a decider. log is told of factories that break; nil is the default
-// logger.
-func New(p Policies, log *slog.Logger) *Decider {
-	if log == nil {
-		log = slog.Default()
+// New makes a decider. owners asks factories; nil is for who has no pool.
+func New(p Policies, owners *owner.Asker) *Decider {
+	if owners == nil {
+		owners = owner.New(nil, nil)
 	}
-	return &Decider{policies: p, log: log}
+	return &Decider{policies: p, owners: owners}
 }
 
 // Dialects tells what the provider of a target takes of JSON Schema, nil when it
@@ -161,10 +162,11 @@ func (d *Decider) SetDialects(of Dialects) {
 }
 
 // Decide runs the tools of cat through the layers, for a run of scope s that
-// asks target t. A zero target means that no model is involved.
-func (d *Decider) Decide(cat *tool.Catalog, s tool.Scope, t llm.Target) *Decision {
+// asks target t. A zero target means that no model is involved. Factories that are
+// late when ctx ends have declined.
+func (d *Decider) Decide(ctx context.Context, cat *tool.Catalog, s tool.Scope, t llm.Target) *Decision {
 	g := d.generation(cat)
-	bound, declined := d.bind(g, s, t)
+	bound, declined := d.bind(ctx, g, s, t)
 	f := g.facts(s, t, declined)
 	k := f.key()
 	var in [32]byte
@@ -234,7 +236,7 @@ func (d *Decider) compile(cat *tool.Catalog) *generation {
 		decisions: map[key]*Decision{}, fits: map[*jsonschema.Dialect]*fits{},
 	}
 	for _, e := range cat.Entries {
-		if _, ok := e.Tool.(tool.Binder); ok {
+		if owner.Binds(e) {
 			g.factories = append(g.factories, e)
 		}
 	}

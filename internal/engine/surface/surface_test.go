@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/engine/owner"
 	"github.com/goclaw/goclaw/internal/engine/surface"
 	"github.com/goclaw/goclaw/internal/lib/source"
 	"github.com/goclaw/goclaw/internal/llm"
@@ -301,7 +301,7 @@ func TestLayers(t *testing.T) {
 			}
 			d := surface.New(c.p, nil)
 			cat := catalog(t)
-			dec := d.Decide(cat, tool.NewScope(c.facts), c.target)
+			dec := d.Decide(t.Context(), cat, tool.NewScope(c.facts), c.target)
 			if diff := cmp.Diff(c.want, tool.Names(dec.Permitted)); diff != "" {
 				t.Errorf("permitted (-want +got):\n%s", diff)
 			}
@@ -328,7 +328,7 @@ func TestRemovalKnowsTheLineThatDecided(t *testing.T) {
 	d := surface.New(surface.Policies{Agent: surface.Block{Policy: surface.Policy{
 		Deny: list("agents.list[writer].tools.deny", "shell", "github_*"),
 	}}}, nil)
-	r, _ := d.Decide(catalog(t), tool.NewScope(tool.Facts{Caller: admin}), model).Removal("github_issue")
+	r, _ := d.Decide(t.Context(), catalog(t), tool.NewScope(tool.Facts{Caller: admin}), model).Removal("github_issue")
 	want := tool.Removal{
 		Tool: "github_issue", Layer: "policy", Rule: "agent",
 		Reason: `denied by agents.list[writer].tools.deny "github_*"`,
@@ -353,7 +353,7 @@ func TestAFixIsOfAllThatKeepsAToolAway(t *testing.T) {
 		},
 		Agent: surface.Block{Policy: surface.Policy{Allow: list("agents.list[a].tools.allow", "calc")}},
 	}, nil)
-	r, _ := d.Decide(catalog(t), tool.NewScope(tool.Facts{Caller: admin, Sandbox: true}), model).Removal("shell")
+	r, _ := d.Decide(t.Context(), catalog(t), tool.NewScope(tool.Facts{Caller: admin, Sandbox: true}), model).Removal("shell")
 	const want = `remove "shell" and "sh*" from tools.deny; then add "shell" to agents.list[a].tools.allow; ` +
 		`then remove "shell" from the variable GOCLAW_TOOLS_SANDBOX_DENY of the environment, which is in force for tools.sandbox.deny`
 	if r.Fix != want || r.Rule != "global" {
@@ -363,7 +363,7 @@ func TestAFixIsOfAllThatKeepsAToolAway(t *testing.T) {
 
 func TestWithheldIsWhatTheRoleKeepsAway(t *testing.T) {
 	t.Parallel()
-	dec := surface.New(surface.Policies{}, nil).Decide(catalog(t), tool.NewScope(tool.Facts{Caller: user}), model)
+	dec := surface.New(surface.Policies{}, nil).Decide(t.Context(), catalog(t), tool.NewScope(tool.Facts{Caller: user}), model)
 	got := surface.Withheld(dec.Removed)
 	if len(got) != 1 || got[0].Tool != "db_write" {
 		t.Errorf("got %+v", got)
@@ -388,13 +388,13 @@ func TestFactories(t *testing.T) {
 	own := plain("bound", tool.Traits{})
 	r := tool.NewRegistry()
 	r.Add(family, plain("alpha", tool.Traits{}), made("bound", "it needs a workspace", own), made("broken", "", nil), made("capped", "", own), made("silent", "", nil))
-	d := surface.New(surface.Policies{}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	d := surface.New(surface.Policies{}, owner.New(nil, slog.New(slog.DiscardHandler)))
 	capped := tool.Only("alpha", "bound", "broken", "silent")
 
-	dec := d.Decide(r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Cap: capped}), model)
+	dec := d.Decide(t.Context(), r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Cap: capped}), model)
 	for name, want := range map[string]string{
 		"bound":  "it is not available here: it needs a workspace",
-		"broken": "it is not available here: its factory is broken (no)",
+		"broken": "it is not available here: its factory broke, as the log of GoClaw tells",
 		"silent": "it is not available here: its owner gave no reason",
 		"capped": "it is not among the tools that the run was started with",
 	} {
@@ -406,7 +406,7 @@ func TestFactories(t *testing.T) {
 		t.Error("a factory outside the cap was asked")
 	}
 
-	dec = d.Decide(r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Cap: capped, Workspace: "/w"}), model)
+	dec = d.Decide(t.Context(), r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Cap: capped, Workspace: "/w"}), model)
 	if got := tool.Names(dec.Permitted); !slices.Equal(got, []string{"alpha", "bound"}) {
 		t.Fatalf("permitted %v", got)
 	}
@@ -426,22 +426,22 @@ func TestDecisionsAreRememberedUntilSomethingChanges(t *testing.T) {
 	scope := func(session string, who auth.Principal) tool.Scope {
 		return tool.NewScope(tool.Facts{Session: session, Caller: who})
 	}
-	one := d.Decide(r.Catalog(), scope("1", admin), model)
-	if two := d.Decide(r.Catalog(), scope("2", admin), model); one != two {
+	one := d.Decide(t.Context(), r.Catalog(), scope("1", admin), model)
+	if two := d.Decide(t.Context(), r.Catalog(), scope("2", admin), model); one != two {
 		t.Error("an equal decision was made again")
 	}
-	if other := d.Decide(r.Catalog(), scope("1", user), model); other == one || len(other.Permitted) != 1 {
+	if other := d.Decide(t.Context(), r.Catalog(), scope("1", user), model); other == one || len(other.Permitted) != 1 {
 		t.Errorf("a user got %+v", other)
 	}
 	r.Add(family, plain("gamma", tool.Traits{}))
-	if next := d.Decide(r.Catalog(), scope("1", admin), model); len(next.Permitted) != 3 {
+	if next := d.Decide(t.Context(), r.Catalog(), scope("1", admin), model); len(next.Permitted) != 3 {
 		t.Errorf("a new tool is missing: %v", tool.Names(next.Permitted))
 	}
 	if len(one.Permitted) != 2 {
 		t.Error("an old decision changed")
 	}
 	for i := range 1000 {
-		dec := d.Decide(r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Cap: tool.Only("beta", fmt.Sprint(i))}), model)
+		dec := d.Decide(t.Context(), r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Cap: tool.Only("beta", fmt.Sprint(i))}), model)
 		if got := tool.Names(dec.Permitted); !slices.Equal(got, []string{"beta"}) {
 			t.Fatalf("cap %d permits %v", i, got)
 		}
@@ -459,7 +459,7 @@ func TestOtherRequirementsOfSkillsAreDecidedAnew(t *testing.T) {
 		return tools, ok
 	}}}, nil)
 	permitted := func() (*surface.Decision, []string) {
-		dec := d.Decide(r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Skills: tool.Only("review", "lint")}), model)
+		dec := d.Decide(t.Context(), r.Catalog(), tool.NewScope(tool.Facts{Caller: admin, Skills: tool.Only("review", "lint")}), model)
 		return dec, tool.Names(dec.Permitted)
 	}
 	first, got := permitted()
@@ -485,7 +485,7 @@ func TestListsInForce(t *testing.T) {
 	d := surface.New(surface.Policies{Global: surface.Block{Policy: surface.Policy{
 		Allow: list("tools.allow", "nothing"), Deny: list("tools.deny", "calc"),
 	}}}, nil)
-	dec := d.Decide(catalog(t), tool.NewScope(tool.Facts{Caller: admin, Cap: tool.Only("calc"), Declared: tool.Only("calc")}), model)
+	dec := d.Decide(t.Context(), catalog(t), tool.NewScope(tool.Facts{Caller: admin, Cap: tool.Only("calc"), Declared: tool.Only("calc")}), model)
 	if diff := cmp.Diff([]string{"the run's cap", "tools.allow", "the declared tools"}, dec.Lists); diff != "" {
 		t.Error(diff)
 	}
@@ -543,7 +543,7 @@ func TestListsOfRequestsAreToldApart(t *testing.T) {
 	t.Parallel()
 	d, cat := surface.New(surface.Policies{}, nil), catalog(t)
 	for _, deny := range [][]string{{"shell\x00chart"}, {"shell", "chart"}, {"shellchart"}, {"shell", ""}, {"shell"}} {
-		dec := d.Decide(cat, tool.NewScope(tool.Facts{Caller: user, Deny: deny}), model)
+		dec := d.Decide(t.Context(), cat, tool.NewScope(tool.Facts{Caller: user, Deny: deny}), model)
 		for _, name := range []string{"shell", "chart"} {
 			_, permitted := tool.Find(dec.Permitted, name)
 			if permitted == slices.Contains(deny, name) {
