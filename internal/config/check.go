@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/goclaw/goclaw/internal/guard/safehttp"
 	"github.com/goclaw/goclaw/internal/hook/rule"
 )
 
@@ -30,6 +31,7 @@ func (d *decoder) check() {
 	if g := c.Tools.LoopGuard; g.Hint > 0 && g.Stop > 0 && g.Hint > g.Stop {
 		d.faultAt("tools.loop_guard", "hint (%d) must not be above stop (%d)", g.Hint, g.Stop)
 	}
+	d.checkHTTP()
 	for i, h := range c.Hooks {
 		key := fmt.Sprintf("hooks[%d]", i)
 		if (h.Action == "block" || h.Action == "approve") && h.When == "after" {
@@ -66,6 +68,22 @@ func (d *decoder) check() {
 		if _, err := time.LoadLocation(j.Timezone); err != nil {
 			d.warnAt(key+".timezone", "the time zone %q is not known here", j.Timezone)
 		}
+	}
+}
+
+// checkHTTP faults entries that requests can't be held to, each once: an agent
+// may have those of all.
+func (d *decoder) checkHTTP() {
+	bad := d.cfg.Tools.HTTP.Rules().Bad()
+	for i := range d.cfg.AgentBlock.List {
+		for _, b := range d.cfg.AgentBlock.List[i].Tools.HTTP.Rules().Bad() {
+			if !slices.ContainsFunc(bad, func(has safehttp.BadEntry) bool { return has.Text == b.Text }) {
+				bad = append(bad, b)
+			}
+		}
+	}
+	for _, b := range bad {
+		d.add(Fault{Pos: b.Text.Pos, Message: fmt.Sprintf("%q can't be used: %v", b.Text.Value, b.Err)})
 	}
 }
 

@@ -116,6 +116,9 @@ func (d *decoder) value(n, key *yaml.Node, v reflect.Value, f *field) {
 	switch shapeOf(v.Type()) {
 	case shapeStruct:
 		d.object(n, v, f)
+		if m := metaOf(v.Type()); m.pos != nil {
+			v.FieldByIndex(m.pos).Set(reflect.ValueOf(d.pos(key)))
+		}
 	case shapeMap:
 		d.dict(n, v, f)
 	case shapeList:
@@ -260,15 +263,11 @@ func (d *decoder) entry(n *yaml.Node, v reflect.Value) {
 		agent.Tools, agent.Memory = d.cfg.Tools.own(), d.cfg.Memory
 	}
 	d.value(n, n, v, overlayField)
-	m := metaOf(v.Type())
-	if m.pos != nil {
-		v.FieldByIndex(m.pos).Set(reflect.ValueOf(d.pos(n)))
-	}
 	if isAgent {
 		d.addUpDenies(deref(n), agent)
 	}
 	if n = deref(n); n != nil {
-		d.required(n, m)
+		d.required(n, metaOf(v.Type()))
 	}
 }
 

@@ -542,7 +542,7 @@ func TestLastGood(t *testing.T) {
 func TestDefaultsAreNotShared(t *testing.T) {
 	t.Parallel()
 	a, b := config.Default(), config.Default()
-	a.Tools.HTTP.Methods[0] = "X"
+	a.Tools.HTTP.Methods[0].Value = "X"
 	a.AI.Providers["openai"] = config.Provider{}
 	if !reflect.DeepEqual(b, config.Default()) {
 		t.Error("two defaults share memory")

@@ -83,7 +83,7 @@ func shapeOf(t reflect.Type) shape {
 // meta describes a struct type.
 type meta struct {
 	fields []field
-	// pos is the index of a field Pos that takes the place of the entry.
+	// pos is the index of a field Pos that takes the place of the entry, or of the key.
 	pos []int
 }
 

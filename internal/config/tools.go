@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/goclaw/goclaw/internal/guard/safehttp"
 	"github.com/goclaw/goclaw/internal/lib/source"
 )
 
@@ -136,15 +137,22 @@ type HTTP struct {
 	Allow        []source.Text `yaml:"allow" doc:"hosts: exact, *.domain, host:port or CIDR"`
 	Deny         []source.Text `yaml:"deny" doc:"hosts that are refused even if allowed"`
 	AllowPrivate []source.Text `yaml:"allow_private" doc:"private networks that may be reached"`
-	Methods      []string      `yaml:"methods" doc:"HTTP methods"`
+	Methods      []source.Text `yaml:"methods" doc:"HTTP methods"`
 	MaxBodyBytes int64         `yaml:"max_body_bytes" doc:"bytes of an answer" min:"0"`
 	Timeout      time.Duration `yaml:"timeout" doc:"time limit of one request" is:"positive"`
+
+	Pos source.Pos `yaml:"-"` // of the block; zero when it is not written
+}
+
+// Rules are h as the guard has them that requests are held to.
+func (h *HTTP) Rules() safehttp.Rules {
+	return safehttp.Rules{Open: h.Default == "allow", Allow: h.Allow, Deny: h.Deny, AllowPrivate: h.AllowPrivate, Methods: h.Methods, Where: h.Pos}
 }
 
 func (h *HTTP) setDefaults() {
 	*h = HTTP{
 		Default:      "deny",
-		Methods:      []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
+		Methods:      []source.Text{{Value: "GET"}, {Value: "HEAD"}, {Value: "POST"}, {Value: "PUT"}, {Value: "PATCH"}, {Value: "DELETE"}},
 		MaxBodyBytes: 5 << 20,
 		Timeout:      30 * time.Second,
 	}

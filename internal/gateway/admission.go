@@ -96,10 +96,11 @@ func (g *Gateway) decides(r rule.Reading, of string, called bool) engine.Remark 
 			m.Fix = "answer when it asks (goclaw approvals list), or " + m.Fix
 		}
 	}
-	if refusal := g.unsent(r.Rule.URL); r.Rule.Action == rule.Webhook && refusal != nil {
-		m.Detail += fmt.Sprintf("; but the webhook can't be sent, which blocks the call: %s", refusal.Reason)
-		m.Fix = fmt.Sprintf("let the webhook of %s (%s) through: %s", r.Rule.Where.Key, r.Rule.Where.Place(), rule.LetThrough(refusal))
-		m.Stops = true
+	if r.Rule.Action == rule.Webhook {
+		if why, fix := g.unsent(r.Rule.URL); why != "" {
+			m.Detail += fmt.Sprintf("; but the webhook can't be sent, which blocks the call: %s", why)
+			m.Fix, m.Stops = fmt.Sprintf("%s, so that the webhook of %s (%s) can be sent", fix, r.Rule.Where.Key, r.Rule.Where.Place()), true
+		}
 	}
 	return m
 }

@@ -2,11 +2,11 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
@@ -44,7 +44,7 @@ func (g *Gateway) useRules(hooks []config.Hook) {
 	if len(hooks) > 0 {
 		o.Agents = agentsOf(g.Config)
 		var err error
-		if guard, err = safehttp.NewGuard(httpRules(g.Config.Tools.HTTP)); err != nil {
+		if guard, err = safehttp.NewGuard(g.Config.Tools.HTTP.Rules()); err != nil {
 			g.log.Error("no webhook of a hook can be sent", "err", err) // and those that decide block
 		} else {
 			o.Client = guard.Client()
@@ -65,18 +65,24 @@ func (g *Gateway) inForce() (*rule.Set, []config.Hook) {
 }
 
 // unsent says why no webhook may go to an address, as far as can be told without
-// looking for its host; nil when one may.
-func (g *Gateway) unsent(address string) *tool.Refusal {
+// looking for its host, and what to change; "" when one may.
+func (g *Gateway) unsent(address string) (why, fix string) {
 	g.rules.mu.Lock()
 	guard := g.rules.guard
 	g.rules.mu.Unlock()
 	u, err := url.Parse(address)
 	if err != nil || guard == nil {
-		return nil
+		return "", ""
 	}
-	var refusal *tool.Refusal
-	errors.As(guard.Check(http.MethodPost, u), &refusal)
-	return refusal
+	var reasons, edits []string
+	for _, o := range guard.Obstacles(http.MethodPost, u) {
+		reasons = append(reasons, strings.TrimSuffix(o.Refusal.Reason, "."))
+		if o.Edit == "" { // no edit of the others would do
+			return strings.Join(reasons, "; "), "give the rule another address"
+		}
+		edits = append(edits, o.Edit)
+	}
+	return strings.Join(reasons, "; "), strings.Join(edits, "; then ")
 }
 
 func agentsOf(c *config.Config) rule.Agents {
@@ -85,10 +91,6 @@ func agentsOf(c *config.Config) rule.Agents {
 		a.IDs = append(a.IDs, one.ID)
 	}
 	return a
-}
-
-func httpRules(h config.HTTP) safehttp.Rules {
-	return safehttp.Rules{Open: h.Default == "allow", Allow: h.Allow, Deny: h.Deny, AllowPrivate: h.AllowPrivate, Methods: h.Methods}
 }
 
 // rulesOf are the hooks of a configuration as the room for rules has them.
@@ -260,9 +262,6 @@ func (g *Gateway) DiagnoseRules() []string {
 		}
 		list = append(list, pos.String()+": "+fmt.Sprintf(format, args...))
 	}
-	if _, err := safehttp.NewGuard(httpRules(g.Config.Tools.HTTP)); err != nil && slices.ContainsFunc(hooks, func(h config.Hook) bool { return h.Action == string(rule.Webhook) }) {
-		list = append(list, "no webhook of a hook can be sent: "+err.Error())
-	}
 	a, err := g.Agent("")
 	if err != nil {
 		return list // doctor says so itself
@@ -274,8 +273,8 @@ func (g *Gateway) DiagnoseRules() []string {
 		if h.Action != string(rule.Webhook) {
 			continue
 		}
-		if refusal := g.unsent(h.URL); refusal != nil {
-			add(h.Pos, "url", "the webhook can't be sent: %s %s", refusal.Reason, rule.LetThrough(refusal))
+		if why, fix := g.unsent(h.URL); why != "" {
+			add(h.Pos, "url", "the webhook can't be sent: %s; fix: %s", why, fix)
 		}
 	}
 	return list

@@ -30,7 +30,7 @@ func texts(list ...string) []source.Text {
 func guardOf(t *testing.T, r Rules, dns map[string]string) *Guard {
 	t.Helper()
 	if r.Methods == nil {
-		r.Methods = []string{"GET", "POST"}
+		r.Methods = []source.Text{{Value: "GET"}, {Value: "POST"}}
 	}
 	g, err := NewGuard(r)
 	if err != nil {

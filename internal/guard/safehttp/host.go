@@ -149,7 +149,7 @@ func parseEntry(text source.Text) (entry, error) {
 		return e, nil
 	}
 	if strings.Contains(s, "/") {
-		return e, errors.New("an entry is a host without scheme and path, or a network as 10.0.0.0/8")
+		return e, errors.New("an entry is a host without scheme and path, or a network as 10.0.0.0/8" + hostOf(s))
 	}
 	if name, port, err := net.SplitHostPort(s); err == nil {
 		n, err := strconv.ParseUint(port, 10, 16)
@@ -181,6 +181,36 @@ func parseEntry(text source.Text) (entry, error) {
 		e.name = name
 	}
 	return e, nil
+}
+
+// hostOf says what to write instead of an address of a page.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if _, isNet := netip.ParseAddr(address[:strings.IndexByte(address, '/')]); isNet == nil {
+		return ""
+	}
+	if err == nil && u.Host == "" {
+		u, err = url.Parse("//" + address)
+	}
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	if _, err := parseEntry(source.Text{Value: u.Host}); err != nil {
+		return ""
+	}
+	return ": write " + u.Host
+}
+
+// parsePrivate reads an entry of a list that takes addresses and networks alone.
+func parsePrivate(text source.Text) (entry, error) {
+	e, err := parseEntry(text)
+	switch {
+	case err != nil || e.net.IsValid():
+		return e, err
+	case e.name == "localhost":
+		return e, errors.New("it is no address and no network: write 127.0.0.1")
+	}
+	return e, errors.New("it is no address and no network: write what it stands for, as 10.0.0.7 or 10.0.0.0/8")
 }
 
 // matches reports whether e names h, or ip when that is known.

@@ -181,20 +181,6 @@ func mending(err error) string {
 	return "An admin can let it be sent; goclaw hooks test says to them what keeps it back."
 }
 
-// LetThrough says to admins what would let a webhook through that may not be sent: the key
-// that decided.
-func LetThrough(refusal *tool.Refusal) string {
-	switch w := refusal.Where; {
-	case refusal.Allowed != "":
-		return refusal.Allowed
-	case w.File != "":
-		return fmt.Sprintf("An admin can change %s (%s).", w.Key, w.Place())
-	case w.Key != "":
-		return fmt.Sprintf("An admin can change %s.", w.Key)
-	}
-	return "An admin can give the rule another address."
-}
-
 func (r *compiled) words(name, said string) string {
 	if said == "" {
 		return fmt.Sprintf("The webhook of the rule %s denies %s.", r.Name, name)

@@ -27,7 +27,7 @@ func loopback(t *testing.T) *http.Client {
 	t.Helper()
 	local := []source.Text{{Value: "127.0.0.1"}}
 	denied := []source.Text{{Value: "169.254.0.0/16", Pos: source.Pos{Key: "tools.http.deny[0]", File: "config.yaml", Line: 3}}}
-	g, err := safehttp.NewGuard(safehttp.Rules{Allow: local, Deny: denied, AllowPrivate: local, Methods: []string{"POST"}})
+	g, err := safehttp.NewGuard(safehttp.Rules{Allow: local, Deny: denied, AllowPrivate: local, Methods: []source.Text{{Value: "POST"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -258,7 +258,7 @@ func TestWebhooksOverTLS(t *testing.T) {
 // A name that is allowed leads nowhere that isn't.
 func TestAWebhookByANameOfAPrivateAddress(t *testing.T) {
 	t.Parallel()
-	guard, err := safehttp.NewGuard(safehttp.Rules{Allow: []source.Text{{Value: "localhost"}}, Methods: []string{"POST"}})
+	guard, err := safehttp.NewGuard(safehttp.Rules{Allow: []source.Text{{Value: "localhost"}}, Methods: []source.Text{{Value: "POST"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
