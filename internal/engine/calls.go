@@ -20,8 +20,19 @@ type Calls interface {
 	// first.
 	EachCall(ctx context.Context, q CallQuery, since time.Time, tell func(CallFact)) error
 	// KeepCall stores a call by hand that has ended, and those that its tool
-	// made, in short. The oldest of a tool make room.
-	KeepCall(ctx context.Context, c HandCall) error
+	// made, in short, in place of what OpenCall stored of them. The oldest of a
+	// tool make room.
+	KeepCall(ctx context.Context, c SideCall) error
+
+	// OpenCall stores a call that no model wrote before it runs. What one made
+	// that a model wrote is replaced with the outcome of that; where no turn has
+	// such a call, nothing is stored. Of what one call made the newest 200 are kept.
+	OpenCall(ctx context.Context, c SideCall) error
+	// OpenBy lists the processes that calls are open of.
+	OpenBy(ctx context.Context) ([]string, error)
+	// InterruptCalls closes the calls that are open of a process that died, and
+	// returns how many these were.
+	InterruptCalls(ctx context.Context, by string, at time.Time) (int, error)
 }
 
 // StoredCall is a call with who made it. One that no model wrote is there in
@@ -43,10 +54,16 @@ func (c *StoredCall) made() (words string) {
 	return words
 }
 
-// HandCall is a call that a person made by hand.
-type HandCall struct {
+// SideCall is a call that no model wrote.
+type SideCall struct {
 	tool.Outcome
 	Agent, Session, Caller string
+
+	// What follows is of one that begins, which has no status yet.
+	By     string // the process that runs it
+	Parent string // the tool whose call it is a part of; empty for none
+	Root   string // the id of that call, of a model or by hand; its own for a call by hand itself
+	Run    string // of the model that wrote that call; empty where it was made by hand
 }
 
 // CallQuery asks for calls of a tool by an agent.
@@ -107,7 +124,7 @@ func (e *Engine) KeepCall(ctx context.Context, s tool.Scope, o tool.Outcome) err
 		return nil
 	}
 	defer e.tallies.forget()
-	return e.calls.KeepCall(ctx, HandCall{Outcome: o, Agent: s.Agent(), Session: s.Session(), Caller: s.Caller().ID})
+	return e.calls.KeepCall(ctx, SideCall{Outcome: o, Agent: s.Agent(), Session: s.Session(), Caller: s.Caller().ID})
 }
 
 // Stats of all tools are read anew when they are so old, or when so many of them

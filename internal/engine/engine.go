@@ -16,6 +16,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -193,8 +194,9 @@ func (e *Engine) Execute(ctx context.Context, sf tool.Surface, calls []llm.ToolC
 func (e *Engine) Invoke(ctx context.Context, s tool.Scope, t llm.Target, st tool.State, name string, args json.RawMessage, emit func(tool.Event)) tool.Outcome {
 	dec := e.decider.Decide(ctx, e.registry.Catalog(), s, t)
 	sf := tool.Surface{Scope: s, Target: t, State: st, Permitted: dec.Permitted, Removed: dec.Removed}
-	call := llm.ToolCall{ID: "invoke", Name: name, Arguments: string(args)}
+	call := llm.ToolCall{ID: "invoke-" + rand.Text(), Name: name, Arguments: string(args)}
 	b := newBatch(e, &sf, sf.Permitted, []llm.ToolCall{call}, emit)
+	b.slots[0].root = root{hand: true, id: call.ID}
 	b.run(ctx)
 	return b.outcomes[0]
 }

@@ -398,8 +398,14 @@ func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface, why missed) (shown
 // last explains the last two states from the last stored call.
 func (x *explainer) last(c *StoredCall) {
 	o := &c.Outcome
-	x.yes(called, "last at %s%s", o.Started.Format("2006-01-02 15:04:05"), c.made())
+	if o.Started.IsZero() { // of a call that runs the beginning is not stored
+		x.yes(called, "now%s", c.made())
+	} else {
+		x.yes(called, "last at %s%s", o.Started.Format("2006-01-02 15:04:05"), c.made())
+	}
 	switch {
+	case o.Status == "":
+		x.States[executed].Detail = "it runs and has not ended yet"
 	case o.Cached:
 		x.yes(executed, "answered by the result cache")
 	case o.Status == tool.OK:
@@ -415,7 +421,11 @@ func (x *explainer) last(c *StoredCall) {
 		}
 		x.no(executed, fmt.Sprintf("%s, rule %s: %s", who, o.Refusal.Rule, o.Refusal.Reason), o.Refusal.Where, remedy(o))
 	default:
-		x.no(executed, fmt.Sprintf("%s, step %s: %s", o.Status, o.Step, gist(llm.JoinText(o.Content))), source.Pos{}, "")
+		how := string(o.Status)
+		if o.Step != "" {
+			how += ", step " + o.Step
+		}
+		x.no(executed, how+": "+gist(llm.JoinText(o.Content)), source.Pos{}, "")
 	}
 }
 

@@ -31,7 +31,7 @@ func (s stored) LastCall(_ context.Context, q engine.CallQuery) (c engine.Stored
 	return c, ok, nil
 }
 
-func (stored) KeepCall(context.Context, engine.HandCall) error { return nil }
+func (stored) KeepCall(context.Context, engine.SideCall) error { return nil }
 
 func (stored) EachCall(context.Context, engine.CallQuery, time.Time, func(engine.CallFact)) error {
 	return nil
@@ -227,7 +227,7 @@ func (a *asked) LastCall(_ context.Context, q engine.CallQuery) (c engine.Stored
 	return c, false, nil
 }
 
-func (*asked) KeepCall(context.Context, engine.HandCall) error { return nil }
+func (*asked) KeepCall(context.Context, engine.SideCall) error { return nil }
 
 func (*asked) EachCall(context.Context, engine.CallQuery, time.Time, func(engine.CallFact)) error {
 	return nil
@@ -332,3 +332,15 @@ func TestAToolThatIsStillToCome(t *testing.T) {
 		}
 	}
 }
+
+func (stored) OpenCall(context.Context, engine.SideCall) error { return nil }
+
+func (stored) OpenBy(context.Context) ([]string, error) { return nil, nil }
+
+func (stored) InterruptCalls(context.Context, string, time.Time) (int, error) { return 0, nil }
+
+func (*asked) OpenCall(context.Context, engine.SideCall) error { return nil }
+
+func (*asked) OpenBy(context.Context) ([]string, error) { return nil, nil }
+
+func (*asked) InterruptCalls(context.Context, string, time.Time) (int, error) { return 0, nil }

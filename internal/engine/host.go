@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/engine/selection"
 	"github.com/goclaw/goclaw/internal/engine/surface"
@@ -39,6 +41,7 @@ type host struct {
 	calls int
 	state tool.State // with the effects of the calls that ended
 	did   did
+	open  map[string]tool.Outcome // by id: calls that run and are recorded, in short
 }
 
 // did is what the calls of a call did, which counts as its own.
@@ -125,6 +128,7 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	if inv.holder = h.inv.holder; inv.holder == "" && !h.inv.entry.Def.Waits {
 		inv.holder = h.inv.out.Tool
 	}
+	inv.root = h.inv.root.under(h)
 	b.base = state
 	switch {
 	case over:
@@ -147,6 +151,9 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 	}
 
 	out := b.outcomes[0]
+	for _, above := range inv.root.by {
+		above.ended(call.ID)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.over {
@@ -195,6 +202,13 @@ func (h *host) end() did {
 	defer h.mu.Unlock()
 	h.over = true
 	d := h.did
+	for _, id := range slices.Sorted(maps.Keys(h.open)) {
+		o := h.open[id]
+		o.Status, o.Ended = tool.Cancelled, time.Now()
+		o.Content = []llm.Part{llm.Text("The call that made this one ended while it ran. What it did stands.")}
+		d.own = append(d.own, o)
+	}
+	h.open = nil
 	d.own = d.own[max(len(d.own)-maxKept, 0):]
 	d.effects, d.changed = tool.Coalesce(d.effects), tool.Coalesce(d.changed)
 	return d

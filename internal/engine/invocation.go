@@ -21,6 +21,8 @@ type invocation struct {
 	holder  string        // the tool that holds a worker and uses up its time while this call lasts, of those that made it; empty for none
 	depth   int           // 0 for a call of a model or a person, 1 for a call that its tool makes, …
 
+	root root // what it is a part of; set by who makes it
+
 	entry   *tool.Entry   // the tool; set by resolve
 	touches []tool.Touch  // what it is known to read and write before it runs
 	state   tool.State    // as it is for this call

@@ -27,6 +27,7 @@ var errLimit = errors.New("the time limit of the call is reached")
 type runner struct {
 	pool  *pool.Pool
 	cache *cache.Cache
+	calls Calls // nil records nothing
 	limit time.Duration
 	log   *slog.Logger
 }
@@ -45,6 +46,16 @@ func (r runner) run(ctx context.Context, inv *invocation) bool {
 	}
 	if inv.out.Cached {
 		return true
+	}
+	if err := r.record(ctx, inv); err != nil {
+		if ctx.Err() != nil {
+			return inv.cancelled(false)
+		}
+		r.log.Error("a call that nothing tells of is not made", "tool", inv.out.Tool, "err", err)
+		return inv.refuse(&tool.Refusal{
+			Rule: "record", Reason: "The call could not be recorded before it ran, so nothing ran.",
+			Allowed: "Look at the log and at the room on the disk, then try again.",
+		})
 	}
 	limit := r.limit
 	if t := inv.entry.Def.Timeout; t > 0 {

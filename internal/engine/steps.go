@@ -46,7 +46,7 @@ func steps(o Options, owners *owner.Asker) (admit, before, work, show []step) {
 		{"plan", planner.plan},
 		// Answers equal calls; nothing runs then.
 		{"cache", cacher{o.Cache, owners}.look},
-		{"run", runner{pool: o.Pool, cache: o.Cache, limit: o.Timeout, log: o.Log}.run},
+		{"run", runner{pool: o.Pool, cache: o.Cache, calls: o.Calls, limit: o.Timeout, log: o.Log}.run},
 		{"touched", touched},
 		{"after", watcher{o.Hooks}.after},
 		{"persist", keeper{o.Hooks}.persist},

@@ -127,7 +127,7 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 	}
 	a := &Agent{Config: c, Registry: registry, models: m, prior: prior}
 	a.Engine = engine.New(engine.Options{
-		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Selector: picks, Spiller: spill.New(g.blobs, limits), Calls: g.store.Calls, Cache: g.results, Presets: g.Presets,
+		Registry: a.Registry, Pool: g.pool, Policies: policies(g.Config, c), Selector: picks, Spiller: spill.New(g.blobs, limits), Calls: g.ledger, Cache: g.results, Presets: g.Presets,
 		Dialects: g.models.set.Dialect, Timeout: c.Tools.Timeout, Log: g.log.With("agent", c.ID),
 		Hooks: g.Hooks, Approve: g.approve(c.Tools.ApprovalTimeout), Clean: g.clean, Planned: g.planned,
 	})

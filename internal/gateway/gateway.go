@@ -87,6 +87,7 @@ type Gateway struct {
 	plugins *host.Host
 	history *session.History
 	holds   *session.Holds
+	ledger  *ledger
 
 	workspaces *workspace.Set
 
@@ -181,6 +182,7 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 		g.pluginProblem = "plugin not loaded: " + err.Error()
 	}
 	g.holds = session.NewHolds(filepath.Join(o.Home, "state", "locks"))
+	g.ledger = &ledger{Calls: store.Calls, holds: g.holds}
 	g.history = session.NewHistory(store.Sessions, time.Now)
 	g.Presets = preset.NewBook(store.Presets, log)
 	g.Approvals = approval.New(approval.Options{Store: store.Approvals, Claim: g.claimDesk, NewID: session.NewID, Log: log})
@@ -249,11 +251,27 @@ func (g *Gateway) sweep(ctx context.Context) error {
 	if swept.Turns > 0 || swept.Calls > 0 {
 		g.log.Info("closed what was interrupted", "turns", swept.Turns, "calls", swept.Calls)
 	}
+	if err := g.sweepCalls(ctx); err != nil {
+		return err
+	}
 	lost, err := g.Approvals.Sweep(ctx)
 	if err == nil && lost > 0 {
 		g.log.Info("closed requests for approval that nobody waits for any more", "requests", lost)
 	}
 	return err
+}
+
+// sweepCalls closes what dead processes left open of calls by hand and of calls
+// that tools made.
+func (g *Gateway) sweepCalls(ctx context.Context) error {
+	closed, err := g.ledger.sweep(ctx)
+	if err != nil {
+		return fmt.Errorf("close calls that were interrupted: %w", err)
+	}
+	if closed > 0 {
+		g.log.Info("closed calls by hand, or of scripts, that were interrupted", "calls", closed)
+	}
+	return nil
 }
 
 // deskHolds is under which agent's name the marks of desks lie beside the holds
@@ -325,5 +343,6 @@ func (g *Gateway) Close(ctx context.Context) error {
 		g.log.Warn("hooks were left behind", "err", err)
 	}
 	g.Approvals.Close()
+	g.ledger.close()
 	return errors.Join(err, g.workspaces.Close(), g.store.Close())
 }

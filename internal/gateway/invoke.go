@@ -32,7 +32,8 @@ const (
 // the next. It doesn't hold the session and needn't wait for a run of this process
 // that does; what it did to the session's state, such as plan mode and the files
 // it saw, is applied to it afterwards, and the session begins with that where
-// there is none. The call is recorded in short beside the conversation.
+// there is none. The call is recorded in short beside the conversation, before it
+// runs and when it has ended.
 //
 // The error says that nothing ran: it is [run.ErrNotYours] when the session is
 // another person's and the caller has no privileges, [session.ErrHeld] when another

@@ -245,16 +245,17 @@ func (s *service) refresh() error {
 	return prompt.SeedWorkspace(dir, prompt.SeedRefresh)
 }
 
-// tidy clears away what has expired. Links and sessions go when new ones are
+// tidy clears away what has expired, and closes calls of commands that died. Links and sessions go when new ones are
 // made.
 func (s *service) tidy(ctx context.Context) error {
 	refs, err := s.blobs.Sweep(ctx)
 	answers, failed := s.store.Answers.Sweep(ctx, time.Now()) // also those from when the cache was on
 	approvals, forgot := s.Approvals.Purge(ctx, time.Now().Add(-approvalsKept))
+	open := s.sweepCalls(ctx)
 	if refs > 0 || answers > 0 || approvals > 0 {
 		s.log.Debug("cleared away what has expired", "refs", refs, "answers", answers, "approvals", approvals)
 	}
-	return errors.Join(err, failed, forgot)
+	return errors.Join(err, failed, forgot, open)
 }
 
 // end stops what serves, in the order in which nobody loses anything: no more

@@ -63,15 +63,22 @@ func lastWritten(t *tx, q engine.CallQuery) (o tool.Outcome, ok bool, err error)
 // EachCall implements [engine.Calls]. The calls that a fork begins with count
 // where they ran.
 func (s *Sessions) EachCall(ctx context.Context, q engine.CallQuery, since time.Time, tell func(engine.CallFact)) error {
+	var written where
+	written.add("t.copied IS NULL AND c.status IS NOT NULL AND s.agent = ?", q.Agent)
+	written.and("s.name = ?", q.Session)
+	written.and("s.caller = ?", q.Caller)
+	written.and("c.tool = ?", q.Tool)
+	side := sideOf(q)
+	side.add("NOT copied AND open IS NULL")
+	if !since.IsZero() {
+		written.add("t.started >= ?", nano(since))
+		side.add("started >= ?", nano(since))
+	}
 	return s.db.read(ctx, func(t *tx) error {
 		return t.each("SELECT c.tool, c.status, c.started, c.ended FROM turns t JOIN sessions s ON s.id = t.session"+
-			" JOIN rounds r ON r.turn = t.id JOIN calls c ON c.round = r.id"+
-			" WHERE t.started >= ifnull(?1, 0) AND t.copied IS NULL AND s.agent = ?2 AND (?3 = '' OR s.name = ?3) AND (?4 = '' OR s.caller = ?4)"+
-			" AND (?5 = '' OR c.tool = ?5) AND c.status IS NOT NULL"+
-			" UNION ALL SELECT tool, status, started, ended FROM side_calls"+
-			" WHERE started >= ifnull(?1, 0) AND NOT copied AND agent = ?2 AND (?3 = '' OR session = ?3) AND (?4 = '' OR caller = ?4) AND (?5 = '' OR tool = ?5)"+
-			" ORDER BY 3",
-			[]any{nano(since), q.Agent, q.Session, q.Caller, q.Tool},
+			" JOIN rounds r ON r.turn = t.id JOIN calls c ON c.round = r.id WHERE "+written.String()+
+			" UNION ALL SELECT tool, status, started, ended FROM side_calls WHERE "+side.String()+" ORDER BY 3",
+			args(written.args, side.args),
 			func(scan func(...any) error) error {
 				var f engine.CallFact
 				var status string

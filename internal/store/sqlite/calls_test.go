@@ -186,7 +186,7 @@ func TestCallsThatNoModelWrote(t *testing.T) {
 	hand := func(name string, o tool.Outcome, own ...tool.Outcome) {
 		t.Helper()
 		o.Own = own
-		if err := s.KeepCall(t.Context(), engine.HandCall{Outcome: o, Agent: "main", Session: name, Caller: "bob"}); err != nil {
+		if err := s.KeepCall(t.Context(), engine.SideCall{Outcome: o, Agent: "main", Session: name, Caller: "bob"}); err != nil {
 			t.Fatal(err)
 		}
 	}

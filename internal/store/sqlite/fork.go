@@ -107,7 +107,7 @@ SELECT k.id, s.agent, s.name, s.caller, 1, x.parent, x.tool, x.status, x.started
 FROM turns o JOIN rounds r ON r.turn = o.id JOIN calls c ON c.round = r.id JOIN side_calls x ON x.call = c.id
 JOIN turns n ON n.session = ?2 AND n.number = o.number JOIN rounds m ON m.turn = n.id AND m.number = r.number
 JOIN calls k ON k.round = m.id AND k.idx = c.idx JOIN sessions s ON s.id = ?2
-WHERE o.session = ?1 AND o.number <= ?3 ORDER BY x.id`
+WHERE o.session = ?1 AND o.number <= ?3 AND x.open IS NULL ORDER BY x.id`
 
 	forkSnapshots = "INSERT INTO snapshots (session, name, text) SELECT ?, name, text FROM snapshots WHERE session = ?"
 )

@@ -20,7 +20,7 @@ var migrations embed.FS
 const (
 	// schemaVersion is the number of the last migration, which sets the file's
 	// user_version to it.
-	schemaVersion = 14
+	schemaVersion = 15
 	// applicationID marks the file as GoClaw's: "Claw".
 	applicationID = 0x436C6177
 )
