@@ -40,7 +40,8 @@ func (d *decoder) check() {
 		if err := rule.CheckCondition(rule.When(h.When), h.Match); err != nil {
 			d.faultAt(key+".match", "the condition can't be used: %v", err)
 		}
-		if h.Action == "webhook" && h.URL == "" {
+		d.warnIdle(key, h)
+		if h.Action == "webhook" && h.URL == "" && !d.faulty(d.noteAt(key+".url", "").Pos.Key) {
 			d.faultAt(key, "the key url is missing: where the webhook goes")
 		}
 		if name, ok := SecretName(h.Secret); ok {
@@ -67,6 +68,19 @@ func (d *decoder) check() {
 		}
 		if _, err := time.LoadLocation(j.Timezone); err != nil {
 			d.warnAt(key+".timezone", "the time zone %q is not known here", j.Timezone)
+		}
+	}
+}
+
+// warnIdle warns of keys of a hook that its action has no use for.
+func (d *decoder) warnIdle(key string, h Hook) {
+	for _, k := range []struct{ name, of string }{{"url", "webhook"}, {"secret", "webhook"}, {"timeout", "webhook"}, {"to", "notify"}} {
+		t, err := resolve(key + "." + k.name)
+		if err != nil || h.Action == "" || h.Action == k.of {
+			continue
+		}
+		if pl, ok := locate(d.cfg.root, t.path); ok && !isNull(deref(pl.value)) && deref(pl.value).Value != "" {
+			d.warnAt(key+"."+k.name, "it has no effect: only a hook with action: %s uses it", k.of)
 		}
 	}
 }

@@ -47,8 +47,8 @@ func compiledIn(plugins []plugin.Plugin) (*tool.Registry, error) {
 	return register(spill.Options{}, selection.New(selection.Options{}), builtin.Deps{Workspaces: workspace.NewSet()}, nil, nil, h)
 }
 
-// DiagnosePolicies tells of entries in the policies of c that select nothing:
-// a mistyped deny protects nothing. It opens nothing.
+// DiagnosePolicies tells of entries in the policies and hooks of c that select
+// nothing: a mistyped deny protects nothing. It opens nothing.
 func DiagnosePolicies(c *config.Config, plugins []plugin.Plugin) ([]surface.Diagnosis, error) {
 	r, err := compiledIn(plugins)
 	if err != nil {
@@ -63,6 +63,9 @@ func DiagnosePolicies(c *config.Config, plugins []plugin.Plugin) ([]surface.Diag
 				all = append(all, d)
 			}
 		}
+	}
+	for _, h := range c.Hooks {
+		all = append(all, surface.DiagnoseList(r.Catalog(), h.Tools)...)
 	}
 	return all, nil
 }

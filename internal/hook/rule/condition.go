@@ -48,7 +48,7 @@ var (
 func variables() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.CrossTypeNumericComparisons(true),
-		cel.ASTValidators(patterns{}, cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
+		cel.ASTValidators(patterns{}, fields{}, cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 		cel.Variable("tool", cel.StringType),
 		cel.Variable("args", cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable("caller", cel.MapType(cel.StringType, cel.DynType)), // id, role, human
@@ -90,7 +90,7 @@ func compileCondition(when When, text string) (*condition, error) {
 		return nil, first(issues, text)
 	}
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("it is no condition: it gives a %s, not true or false", cel.FormatCELType(out))
+		return nil, fmt.Errorf("it is no condition: it gives %s, not true or false", one(cel.FormatCELType(out)))
 	}
 	p, err := env.Program(ast, append(interruptible(), cel.CostLimit(maxCost))...)
 	if err != nil {
@@ -109,7 +109,45 @@ func first(issues *cel.Issues, text string) error {
 			at = fmt.Sprintf(" (line %d of it, character %d)", e.Location.Line(), e.Location.Column()+1)
 		}
 	}
-	return errors.New(strings.Join(strings.Fields(e.Message), " ") + at)
+	return errors.New(strings.Join(strings.Fields(plainSyntax(e.Message)), " ") + at)
+}
+
+// ofParser are the words of the parser before what it did not expect, which
+// stands in quotes.
+var ofParser = []string{"mismatched input ", "extraneous input ", "no viable alternative at input ", "token recognition error at: "}
+
+// plainSyntax is a fault of the parser without the tokens that it waited for;
+// other faults are as they are.
+func plainSyntax(message string) string {
+	rest, ok := strings.CutPrefix(message, "Syntax error: ")
+	if !ok {
+		return message
+	}
+	rest, _, _ = strings.Cut(rest, " expecting ")
+	for _, words := range ofParser {
+		what, ok := strings.CutPrefix(rest, words)
+		switch {
+		case !ok:
+		case strings.Contains(what, "<EOF>"):
+			return "it ends too early"
+		case strings.HasPrefix(what, `'"`), strings.HasPrefix(what, "''"):
+			return "a text has no end"
+		default:
+			return "unexpected '" + strings.TrimSpace(strings.Trim(what, "'")) + "'"
+		}
+	}
+	if what, at, ok := strings.Cut(rest, " at '<EOF>'"); ok && at == "" {
+		return "it ends too early: " + what
+	}
+	return rest
+}
+
+// one is a type with its article.
+func one(name string) string {
+	if name != "" && strings.ContainsRune("aeio", rune(name[0])) {
+		return "an " + name
+	}
+	return "a " + name
 }
 
 // holds evaluates the condition. The error says that it can't be evaluated.
@@ -123,7 +161,7 @@ func (c *condition) holds(ctx context.Context, vars map[string]any) (bool, error
 	case err != nil:
 		return false, errors.New(strings.Join(strings.Fields(err.Error()), " "))
 	case out.Type() != types.BoolType:
-		return false, fmt.Errorf("it gives a %s, not true or false", out.Type().TypeName())
+		return false, fmt.Errorf("it gives %s, not true or false", one(out.Type().TypeName()))
 	}
 	return out.Value().(bool), nil
 }
