@@ -3,8 +3,8 @@ package spill
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,26 +23,64 @@ func unclosed(begin string, elements, paragraphs int, attributes string) string 
 // TestTreesAreBounded shows that a page whose tree would be far larger than its
 // text is refused, wherever that happens in it.
 func TestTreesAreBounded(t *testing.T) {
-	var attributes strings.Builder
+	t.Parallel()
+	var attributes, many strings.Builder
 	for i := range 1000 {
 		fmt.Fprint(&attributes, " a", i)
 	}
+	for i := range 30_000 {
+		fmt.Fprint(&many, " a", i)
+	}
 	for name, page := range map[string]string{
-		"paragraphs": unclosed("<html>", 400, 25_000, ""),
-		"in a table": unclosed("<html><table><tr><td>", 400, 25_000, ""),
-		"past raw":   unclosed("<html><svg><style></svg><script>'<!--"+strings.Repeat("x", 100_000)+"</script>", 400, 25_000, ""),
-		"attributes": unclosed("<html>", 400, 25_000, attributes.String()),
+		"paragraphs":  unclosed("<html>", 400, 25_000, ""),
+		"in a table":  unclosed("<html><table><tr><td>", 400, 25_000, ""),
+		"past raw":    unclosed("<html><svg><style></svg><script>'<!--"+strings.Repeat("x", 100_000)+"</script>", 400, 25_000, ""),
+		"attributes":  unclosed("<html>", 400, 25_000, attributes.String()),
+		"blocks in":   strings.Repeat("<b"+attributes.String()+">"+strings.Repeat("<div>", 9)+"</b>"+strings.Repeat("</div>", 9), 400),
+		"one element": "<b" + many.String() + ">" + strings.Repeat("<div>", 9) + "</b>",
+		"elements":    "<html>" + strings.Repeat("<br>", maxParsed/4-2),
+		"end tags":    "<html>" + strings.Repeat("</p>", maxParsed/4-2),
+		"implied":     "<html>" + strings.Repeat("<table><td></table>", maxParsed/19-2),
 	} {
-		runtime.GC() // what another page has left would count as there before
 		_, err := parseHTML(&meter{ctx: t.Context(), left: maxSelectorSteps, over: errSelector}, page)
 		if !errors.Is(err, errTree) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if _, err := parseHTML(&meter{ctx: t.Context(), left: maxSelectorSteps, over: errSelector}, "<html>"+strings.Repeat("<div>", 600)); err == nil || !strings.Contains(err.Error(), "can't be parsed") {
+		t.Errorf("too deep: %v", err)
+	}
 	few := unclosed("<html>", 3, 20_000, "")
 	if got, err := readFrom(t.Context(), few, testRoom, ReadArgs{Mode: "path", Query: "p:nth-of-type(2) b"}); err != nil || !strings.Contains(got, "id=") {
 		t.Errorf("three that are left open: %v\n%s", err, got)
 	}
+}
+
+// TestPagesFitWhateverElseGoesOn shows that a page which fits alone fits beside
+// others, up to the largest that is parsed.
+func TestPagesFitWhateverElseGoesOn(t *testing.T) {
+	t.Parallel()
+	page := func(size int) string {
+		var b strings.Builder
+		b.WriteString("<!doctype html><html><body><table>\n")
+		for i := 0; b.Len() < size-200; i++ {
+			fmt.Fprintf(&b, "<tr><td><a href='/items/%d'>Item %d</a></td><td class=n><b>%d</b></td><td>some words about it</td></tr>\n", i, i, i*i)
+		}
+		return b.String() + "</table><p id=last>x</p></body></html>"
+	}
+	parse := func(text string) {
+		root, err := parseHTML(&meter{ctx: t.Context(), left: maxSelectorSteps, over: errSelector}, text)
+		if err != nil || root == nil {
+			t.Errorf("%d bytes: %v", len(text), err)
+		}
+	}
+	parse(page(maxParsed))
+	small := page(3_400_000)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { parse(small) })
+	}
+	all.Wait()
 }
 
 // TestXPathFunctions shows what an XPath may not use, and that a string may say it.

@@ -3,11 +3,7 @@ package spill
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
-
-	"github.com/goclaw/goclaw/internal/lib/jq"
 )
 
 // meter bounds one piece of work on a text from anywhere. A step is a byte
@@ -80,52 +76,4 @@ func (r metered) Read(p []byte) (int, error) {
 		return 0, stopped{ended}
 	}
 	return n, err
-}
-
-// growing is a metered reader for a parser whose tree may grow far beyond the
-// text: HTML has it repeat elements that were left open. It ends each Read
-// behind the next < or >, where a token may end, and looks at the heap before the
-// next one, so that a token is the most that is parsed unseen.
-type growing struct {
-	work *meter
-	heap jq.Heap
-	rest string
-}
-
-const (
-	// maxTree is how many bytes the tree of a page may take: what one of
-	// maxParsed takes in practice.
-	maxTree = 192 << 20
-	// stepsPerGC is what collecting garbage is counted as.
-	stepsPerGC = 500_000
-)
-
-var errTree = fmt.Errorf("as a tree of elements the page takes more than %d MB, as with many elements that are opened and not closed; use mode search or lines", maxTree>>20)
-
-func parsing(work *meter, text string) *growing {
-	return &growing{work, jq.WatchHeap(maxTree), text}
-}
-
-func (r *growing) Read(p []byte) (int, error) {
-	fits, collected := r.heap.Fits(0)
-	switch {
-	case !fits:
-		return 0, stopped{errTree}
-	case r.rest == "":
-		return 0, io.EOF
-	}
-	n := min(len(p), len(r.rest))
-	if i := strings.IndexAny(r.rest[:n], "<>"); i >= 0 {
-		n = i + 1
-	}
-	steps := n
-	if collected {
-		steps += stepsPerGC
-	}
-	if ended := r.work.run(func() { r.work.spend(steps) }); ended != nil {
-		return 0, stopped{ended}
-	}
-	copy(p, r.rest[:n])
-	r.rest = r.rest[n:]
-	return n, nil
 }

@@ -56,7 +56,7 @@ func parseHTML(work *meter, text string) (root *html.Node, err error) {
 			err = fmt.Errorf("the page can't be parsed: %s; use mode search or lines", short(p))
 		}
 	}()
-	root, err = html.Parse(parsing(work, text))
+	root, err = parsePage(work, text)
 	var ended stopped
 	switch {
 	case errors.As(err, &ended):

@@ -5,23 +5,23 @@ import (
 	"runtime/metrics"
 )
 
-// Heap compares the heap with what it was when a piece of work began: a query, or
-// another one that can't be told to take less, such as a parser of what anybody
-// wrote. It is that of the whole process, so other work counts as well.
-type Heap struct {
+// heap compares the heap with what it was when a query began. It is that of the
+// whole process, so other work counts as well: a query that is refused may fit at
+// another time.
+type heap struct {
 	began uint64
 	limit int
 }
 
-// WatchHeap watches work that begins now and may take limit bytes.
-func WatchHeap(limit int) Heap { return Heap{began: inUse(), limit: limit} }
+// watchHeap watches work that begins now and may take limit bytes.
+func watchHeap(limit int) heap { return heap{began: inUse(), limit: limit} }
 
-// Fits reports whether the heap, and more bytes on top of it, stay within the
+// fits reports whether the heap, and more bytes on top of it, stay within the
 // limit. It takes about a microsecond, but collects garbage, and says so, before
 // it answers no: whoever goes on should count that as work. After a collection
 // only what leaves an eighth of the limit free fits, lest garbage is collected
 // all the time.
-func (w Heap) Fits(more int) (fits, collected bool) {
+func (w heap) fits(more int) (fits, collected bool) {
 	limit := w.began + uint64(w.limit)
 	switch {
 	case inUse()+uint64(more) <= limit:

@@ -124,7 +124,7 @@ func (q *Query) Run(ctx context.Context, input iter.Seq2[any, error], values []a
 	q.in = inputs{next: next}
 	q.meter.Context = ctx
 	if !q.meter.watching {
-		q.meter.watching, q.meter.heap = true, WatchHeap(q.meter.limits.Memory)
+		q.meter.watching, q.meter.heap = true, watchHeap(q.meter.limits.Memory)
 	}
 	for {
 		v, ok := q.in.Next()

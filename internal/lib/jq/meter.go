@@ -22,7 +22,7 @@ type meter struct {
 	steps    int
 	foreseen int  // bytes that checks foresaw since the last look
 	watching bool // since the first run began
-	heap     Heap
+	heap     heap
 	replaced int // bytes that sub and gsub have put in
 	programs map[string]int
 	err      error
@@ -72,7 +72,7 @@ func (m *meter) look(more int) error {
 	if m.work(0) != nil {
 		return m.err
 	}
-	fits, collected := m.heap.Fits(more)
+	fits, collected := m.heap.fits(more)
 	if !fits {
 		m.err = ErrMemory
 		return m.err

@@ -1,36 +1,34 @@
-package jq_test
+package jq
 
 import (
 	"runtime"
 	"testing"
-
-	"github.com/goclaw/goclaw/internal/lib/jq"
 )
 
 // It runs beside no other test, since they share a heap.
 func TestHeapFits(t *testing.T) {
-	w := jq.WatchHeap(64 << 20)
-	if fits, collected := w.Fits(32 << 20); !fits || collected {
+	w := watchHeap(64 << 20)
+	if fits, collected := w.fits(32 << 20); !fits || collected {
 		t.Errorf("32 of 64 MB: fits %v, collected %v", fits, collected)
 	}
-	if fits, collected := w.Fits(1 << 30); fits || collected {
+	if fits, collected := w.fits(1 << 30); fits || collected {
 		t.Errorf("1 GB of 64 MB: fits %v, collected %v", fits, collected)
 	}
 	garbage := make([]byte, 80<<20)
 	clear(garbage)
-	if fits, _ := w.Fits(0); fits {
+	if fits, _ := w.fits(0); fits {
 		t.Error("80 of 64 MB, which are in use, fit")
 	}
 	runtime.KeepAlive(garbage)
 	garbage = nil
-	if fits, _ := w.Fits(0); !fits {
+	if fits, _ := w.fits(0); !fits {
 		t.Error("garbage counts")
 	}
 }
 
 func BenchmarkHeapFits(b *testing.B) {
-	w := jq.WatchHeap(1 << 30)
+	w := watchHeap(1 << 30)
 	for b.Loop() {
-		w.Fits(0)
+		w.fits(0)
 	}
 }
