@@ -207,6 +207,7 @@ func TestPlanMode(t *testing.T) {
 		toggle("enter_plan_mode", "on", false), toggle("exit_plan_mode", "off", true),
 		writing("write", func(context.Context, tool.Call, none) (string, error) { wrote.Add(1); return "wrote", nil }),
 		reading("read", func(context.Context, tool.Call, none) (string, error) { return "read", nil }),
+		caller("script", tool.Traits{ReadOnly: true}),
 	})
 	// The write comes after the call that turns plan mode on.
 	out := b.run(t.Context(), call("read", "{}"), call("enter_plan_mode", "{}"), call("write", "{}"), call("read", "{}"))
@@ -217,6 +218,10 @@ func TestPlanMode(t *testing.T) {
 	out = b.run(t.Context(), call("write", "{}"), call("read", "{}"), call("exit_plan_mode", "{}"))
 	if out[0].Status != tool.Refused || !strings.Contains(text(out[0]), "exit_plan_mode") || out[1].Status != tool.OK || out[2].Status != tool.OK {
 		t.Errorf("got %s, %s, %s: %s", out[0].Status, out[1].Status, out[2].Status, text(out[0]))
+	}
+	// A script can't leave it.
+	if o := b.run(t.Context(), call("script", `{"calls":[{"tool":"write"}]}`))[0]; !strings.Contains(text(o), "refused") || !strings.Contains(text(o), "let the script end, call exit_plan_mode outside of it") {
+		t.Errorf("a script is told %s", text(o))
 	}
 	b.state = b.state.Apply(out[2].Effects...)
 	if o := b.run(t.Context(), call("write", "{}"))[0]; o.Status != tool.OK {

@@ -30,6 +30,9 @@ func (p planner) plan(ctx context.Context, inv *invocation) bool {
 	leave := "tell the person, who switches plan mode off."
 	if _, ok := tool.Find(inv.surface.Permitted, selection.ExitPlanMode); ok {
 		leave = "call " + selection.ExitPlanMode + "."
+		if inv.depth > 0 { // one that a script makes can't be that
+			leave = "let the script end, call " + selection.ExitPlanMode + " outside of it, and make this call after that."
+		}
 	}
 	return inv.refuse(&tool.Refusal{
 		Rule:    "plan_mode",
