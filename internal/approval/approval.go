@@ -117,9 +117,10 @@ type Store interface {
 	// Abandon closes the open requests of a desk as lost and says how many.
 	Abandon(ctx context.Context, desk string, at time.Time) (int, error)
 
-	// Use returns the grant that binds all of these, and notes that it was used.
-	// It is ErrUnknown when there is none; with admin only those count that an
-	// admin gave.
+	// Find returns the grant that binds all of these. It is ErrUnknown when there
+	// is none; with admin only those count that an admin gave.
+	Find(ctx context.Context, person, agent, tool string, key Key, admin bool) (Grant, error)
+	// Use is Find, and notes that the grant was used.
 	Use(ctx context.Context, person, agent, tool string, key Key, admin bool, at time.Time) (Grant, error)
 	// Grants lists grants, the latest first; those of person unless it is empty.
 	Grants(ctx context.Context, person string) ([]Grant, error)

@@ -361,16 +361,11 @@ func (d *Desk) Granted(ctx context.Context, caller, agent, toolName string, args
 	if err != nil {
 		return Grant{}, false, nil // such a call is refused
 	}
-	list, err := d.opts.Store.Grants(ctx, caller)
-	if err != nil {
-		return Grant{}, false, err
+	g, err := d.opts.Store.Find(ctx, caller, agent, toolName, key, admins)
+	if errors.Is(err, ErrUnknown) {
+		return Grant{}, false, nil
 	}
-	for _, g := range list {
-		if g.Agent == agent && g.Tool == toolName && g.Key == key && (g.Admin || !admins) {
-			return g, true, nil
-		}
-	}
-	return Grant{}, false, nil
+	return g, err == nil, err
 }
 
 // Revoke takes a grant back, from the next call on. The error is [ErrUnknown]

@@ -55,6 +55,13 @@ func writeHooks(w io.Writer, v api.Hooks) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for _, h := range v.Handlers {
+		if h.Broken != "" {
+			if _, err := fmt.Fprintf(w, "%s: what it has to let through is blocked, since it could not be loaded: %s\n", printable(h.Name), printable(h.Broken)); err != nil {
+				return err
+			}
+		}
+	}
 	for _, h := range v.Rules {
 		for _, what := range []string{h.Problem, h.Note} {
 			if what == "" {

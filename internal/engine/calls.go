@@ -43,6 +43,11 @@ type StoredCall struct {
 	Hand   string // the id of the person who made it or its parent by hand; empty for none
 }
 
+// Shortened reports whether the arguments were too long to be kept.
+func (c *StoredCall) Shortened() bool {
+	return len(c.Args) == 0 && c.Parent+c.Hand != "" && !slices.Contains([]string{"resolve", "offered", "plan", "arguments"}, c.Step)
+}
+
 // made is who made a call that no model wrote.
 func (c *StoredCall) made() (words string) {
 	if c.Parent != "" {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,7 +21,7 @@ type batch struct {
 	eng      *Engine
 	emit     func(tool.Event)
 	base     tool.State // before any of the calls
-	slots    []slot
+	slots    []slot     // of the first maxCalls; the others are refused
 	outcomes []tool.Outcome
 	mail     *mailbox
 	open     int   // calls without an outcome
@@ -32,11 +33,20 @@ type batch struct {
 type slot struct {
 	invocation
 	stage    stage
+	ties     []tool.Touch   // what it touches, in few words; decides about its order
 	blockers int            // calls that it conflicts with and has to wait for
 	since    time.Time      // it was admitted, or began to be decided about
 	task     *pool.Task     // nil when it takes no worker
 	asked    *tool.Approval // that people were told of and that is open; nil for none
 }
+
+const (
+	// maxCalls is how many calls of one response run. What decides about their
+	// order looks at all pairs.
+	maxCalls = 256
+	// maxTies is how many touches of each it tells apart.
+	maxTies = 32
+)
 
 // stepsOfCall is how many steps a call is expected to take; more cost an
 // allocation.
@@ -57,11 +67,14 @@ func newBatch(e *Engine, sf *tool.Surface, from []*tool.Entry, calls []llm.ToolC
 	}
 	b := &batch{
 		eng: e, emit: emit, base: sf.State, open: len(calls), mail: newMailbox(),
-		slots: make([]slot, len(calls)), outcomes: make([]tool.Outcome, len(calls)),
+		slots: make([]slot, min(len(calls), maxCalls)), outcomes: make([]tool.Outcome, len(calls)),
 	}
-	times := make([]tool.StepTime, len(calls)*stepsOfCall)
 	for i := range calls {
 		b.outcomes[i] = begin(calls[i])
+	}
+	times := make([]tool.StepTime, len(b.slots)*stepsOfCall)
+	for i := range b.slots {
+		b.slots[i].since = b.outcomes[i].Started
 		b.outcomes[i].Steps, times = times[:0:stepsOfCall], times[stepsOfCall:]
 		b.slots[i].invocation = invocation{surface: sf, from: from, state: sf.State, out: &b.outcomes[i]}
 		b.slots[i].tell = func(e tool.Event) {
@@ -75,8 +88,12 @@ func newBatch(e *Engine, sf *tool.Surface, from []*tool.Entry, calls []llm.ToolC
 // run takes all calls to their outcome.
 func (b *batch) run(ctx context.Context) {
 	for i := range b.slots {
+		if ctx.Err() != nil {
+			break // and all that are left end below
+		}
 		b.admit(ctx, i)
 	}
+	b.tooMany()
 	b.order()
 	stopped := ctx.Done()
 	var place <-chan struct{} // what the next call waits for when the pool is full
@@ -97,6 +114,23 @@ func (b *batch) run(ctx context.Context) {
 			b.cause = context.Cause(ctx)
 			b.stop()
 		}
+	}
+}
+
+// tooMany refuses the calls beyond those that run.
+func (b *batch) tooMany() {
+	for i := len(b.slots); i < len(b.outcomes); i++ {
+		inv := invocation{out: &b.outcomes[i]}
+		inv.out.Step = "resolve"
+		inv.refuse(&tool.Refusal{
+			Step: inv.out.Step, Rule: "too_many",
+			Reason:  fmt.Sprintf("One response made %d calls, of which only the first %d are taken, so nothing ran.", len(b.outcomes), maxCalls),
+			Allowed: "Make the others in the next response, fewer at a time.",
+		})
+		b.finish(&inv)
+		b.open--
+		out := b.outcomes[i]
+		b.emit(tool.Event{Type: tool.Finished, Index: i, Outcome: &out})
 	}
 }
 
@@ -125,11 +159,16 @@ func (b *batch) admit(ctx context.Context, i int) {
 		b.finish(&s.invocation)
 		b.settle(i)
 	case b.eng.hooks.Decides():
+		s.tie()
 		b.decide(ctx, i)
 	default:
+		s.tie()
 		b.admitted(i)
 	}
 }
+
+// tie notes what the call must not overlap with.
+func (s *slot) tie() { s.ties = gather(s.touches, maxTies) }
 
 // admitted notes that nothing speaks against the call at i.
 func (b *batch) admitted(i int) {
@@ -165,16 +204,15 @@ func (b *batch) judge(j judged) {
 	out := s.out
 	*out = *j.inv.out
 	j.inv.out = out
-	touches := s.touches
 	s.invocation = j.inv
-	if !j.goes {
-		s.touches = touches // by which others wait for it
+	if !j.goes { // and others waited for it by what it touched before
 		b.finish(&s.invocation)
 		b.settle(j.index)
 		return
 	}
-	if !slices.Equal(touches, s.touches) {
-		b.reorder(j.index, touches)
+	before := s.ties
+	if s.tie(); !slices.Equal(before, s.ties) {
+		b.reorder(j.index, before)
 	}
 	b.admitted(j.index)
 }
@@ -208,7 +246,7 @@ func (b *batch) reorder(i int, before []tool.Touch) {
 				s.blockers++
 			}
 		default:
-			if tool.Conflict(before, o.touches) {
+			if tool.Conflict(before, o.ties) {
 				o.blockers--
 			}
 			if conflict {
@@ -219,7 +257,7 @@ func (b *batch) reorder(i int, before []tool.Touch) {
 }
 
 func (b *batch) conflict(i, j int) bool {
-	return tool.Conflict(b.slots[i].touches, b.slots[j].touches)
+	return tool.Conflict(b.slots[i].ties, b.slots[j].ties)
 }
 
 // send hands calls to the pool, in their order, as far as they wait for no

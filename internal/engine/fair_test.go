@@ -82,8 +82,10 @@ func TestALargeSessionDoesNotStarveTheOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newHall(t)
-		var large ends
-		c.session(t.Context(), "ann", "large", 510, &large)
+		var large [2]ends
+		for i := range large {
+			c.session(t.Context(), "ann", "large", 255, &large[i])
+		}
 		time.Sleep(5 * time.Second)
 		small := make([]ends, 49)
 		for i := range small {

@@ -167,7 +167,7 @@ func (h *host) Call(ctx context.Context, name string, args json.RawMessage) tool
 func (d *did) add(out *tool.Outcome, changed []tool.Effect) {
 	d.effects = append(d.effects, out.Effects...)
 	d.changed = append(d.changed, changed...)
-	d.touches = gather(append(d.touches, out.Touches...))
+	d.touches = gather(append(d.touches, out.Touches...), maxTouches)
 	if a := out.Approval; a != nil {
 		whole := *a
 		whole.Args = out.Args

@@ -80,7 +80,7 @@ func TestDecidersAreAskedWithinBounds(t *testing.T) {
 			}
 			return time.Since(begun)
 		}
-		others.Go(func() { many("bob", 500) })
+		others.Go(func() { many("bob", 250) })
 		synctest.Wait()
 		if n := most.Load(); n != pool.DecidingEach {
 			t.Errorf("%d calls of one person are decided about at once", n)

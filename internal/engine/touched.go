@@ -22,7 +22,7 @@ const maxTouches = 200
 func touched(_ context.Context, inv *invocation) bool {
 	own := inv.host.end()
 	inv.out.Nested, inv.out.Own = own.asked, own.own
-	inv.out.Touches = gather(slices.Concat(inv.touches, own.touches, inv.result.Touched))
+	inv.out.Touches = gather(slices.Concat(inv.touches, own.touches, inv.result.Touched), maxTouches)
 	inv.out.Effects = append(own.effects, inv.result.Effects...)
 	if inv.changed = own.changed; !inv.entry.Def.ReadOnly {
 		inv.changed = append(inv.changed, inv.result.Effects...)
@@ -54,10 +54,10 @@ func (f foreseer) touches(ctx context.Context, inv *invocation) bool {
 	return true
 }
 
-// gather is touches as they are, unless they are too many: then without what
+// gather is touches as they are, unless they are more than most: then without what
 // another one says as well, and where that is not enough as what covers all of
 // a kind, such as the whole workspace.
-func gather(touches []tool.Touch) []tool.Touch {
+func gather(touches []tool.Touch, most int) []tool.Touch {
 	for _, widen := range []func(string) string{
 		func(name string) string { return name },
 		func(name string) string {
@@ -68,7 +68,7 @@ func gather(touches []tool.Touch) []tool.Touch {
 		},
 		func(string) string { return tool.Everything.Name },
 	} {
-		if len(touches) <= maxTouches {
+		if len(touches) <= most {
 			break
 		}
 		var few []tool.Touch

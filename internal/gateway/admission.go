@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/goclaw/goclaw/internal/approval"
 	"github.com/goclaw/goclaw/internal/engine"
+	"github.com/goclaw/goclaw/internal/hook"
 	"github.com/goclaw/goclaw/internal/hook/rule"
 )
 
@@ -22,14 +24,29 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 		return nil, err
 	}
 	args, of := json.RawMessage("{}"), "without arguments"
+	if called && last.Shortened() {
+		of = "without arguments (those of the last one were too long to keep)"
+	}
 	if called = called && len(last.Args) > 0; called {
 		args, of = last.Args, "with the arguments of the last one"
 	}
 	call, _ := look.Agent.Engine.Imagine(ctx, look.Scope, name, args)
 	set, _ := g.inForce()
+	readings := set.Try(ctx, call, nil)
+	var grant approval.Grant
+	granted, admins := false, false
+	for _, r := range readings {
+		granted = granted || called && r.Matches && r.Rule.Action == rule.Approve
+		admins = admins || r.Matches && r.Admins
+	}
+	if granted { // if there is one: as a call asks, once for all rules
+		if grant, granted, err = g.Approvals.Granted(ctx, look.Scope.Caller().ID, look.Scope.Agent(), name, args, admins); err != nil {
+			return nil, err
+		}
+	}
 	var out []engine.Remark
 	asks, tests := -1, -1 // of the remarks: the first that asks a person, and the last that says what to do
-	for _, r := range set.Try(ctx, call, nil) {
+	for _, r := range readings {
 		if !r.Matches || r.Rule.Action == rule.Notify {
 			continue
 		}
@@ -37,16 +54,10 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 		if ended := last.Refusal; ended != nil && m.Fix != "" && last.Approval == nil && ended.Step == "before" && ended.Rule == r.Rule.Name {
 			m.Stops = true
 		}
-		if r.Rule.Action == rule.Approve && called {
-			grant, ok, err := g.Approvals.Granted(ctx, look.Scope.Caller().ID, look.Scope.Agent(), name, args, r.Admins)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				m.Detail = fmt.Sprintf("a call %s is always allowed by %s, so nobody is asked by the rule %s: grant %s", of, grant.By, r.Rule.Name, grant.ID)
-				m.Fix = ""
-				m.Plain = &engine.Plain{Detail: fmt.Sprintf("a call %s is always allowed by %s: nobody is asked", of, grant.By)}
-			}
+		if r.Rule.Action == rule.Approve && granted {
+			m.Detail = fmt.Sprintf("a call %s is always allowed by %s, so nobody is asked by the rule %s: grant %s", of, grant.By, r.Rule.Name, grant.ID)
+			m.Fix = ""
+			m.Plain = &engine.Plain{Detail: fmt.Sprintf("a call %s is always allowed by %s: nobody is asked", of, grant.By)}
 		}
 		switch {
 		case m.Fix == "":
@@ -66,16 +77,37 @@ func (g *Gateway) admission(ctx context.Context, look Look, name string) ([]engi
 	if tests >= 0 {
 		out[tests].Fix += fmt.Sprintf("; goclaw hooks test --tool %s --args JSON tells what the rules do", name)
 	}
-	var handlers []string
+	return append(out, g.handlers()...), nil
+}
+
+// handlers tells of those that decide about calls of every tool.
+func (g *Gateway) handlers() (out []engine.Remark) {
+	var names []string
 	for _, h := range g.Hooks.Handlers() {
-		if h.Hook == "before_tool_call" && h.Source != rule.Source && !h.Observes {
-			handlers = append(handlers, h.Name)
+		switch {
+		case h.Hook != "before_tool_call" || h.Source == rule.Source || h.Observes:
+		case h.Broken == "":
+			names = append(names, h.Name)
+		default:
+			out = append(out, engine.Remark{
+				Topic: engine.Admission, Stops: true, Detail: "every call is " + blockedBy(h), Fix: mending(h),
+				Plain: &engine.Plain{Detail: "every call is blocked by a hook that can't be asked", Fix: "ask an admin of this gateway"},
+			})
 		}
 	}
-	if len(handlers) > 0 {
-		out = append(out, engine.Remark{Topic: engine.Admission, Detail: "handlers that decide about every call: " + strings.Join(handlers, ", "), Plain: &engine.Plain{}})
+	if len(names) > 0 {
+		out = append(out, engine.Remark{Topic: engine.Admission, Detail: "handlers that decide about every call: " + strings.Join(names, ", "), Plain: &engine.Plain{}})
 	}
-	return out, nil
+	return out
+}
+
+// blockedBy says what a handler does that always fails, mending what to do.
+func blockedBy(h hook.Info) string {
+	return fmt.Sprintf("blocked by the handler %s (%s), since it could not be loaded: %s", h.Name, h.Source, h.Broken)
+}
+
+func mending(h hook.Info) string {
+	return fmt.Sprintf("correct what %s says, or build GoClaw without it, and start it again", h.Source)
 }
 
 // decides tells what a rule that matches does with a call.

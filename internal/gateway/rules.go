@@ -196,6 +196,12 @@ func (g *Gateway) TestHooks(ctx context.Context, req run.Request, t api.HookTest
 		v.Rules = append(v.Rules, one)
 	}
 	v.Decision = decisionOf(v.Rules, o != nil)
+	for _, h := range g.Hooks.Handlers() {
+		if h.Hook == "before_tool_call" && h.Broken != "" && o == nil {
+			v.Decision = blockedBy(h) + "; fix: " + mending(h)
+			break
+		}
+	}
 	return v, nil
 }
 

@@ -184,10 +184,14 @@ func (d *decision) block(h *handler, took time.Duration, r *tool.Refusal, what s
 
 // failure is the refusal of a call whose decider could not decide.
 func (h *handler) failure(err error) *tool.Refusal {
+	later := "The same call may pass later."
+	if h.broken != nil {
+		later = "No call passes before that."
+	}
 	return &tool.Refusal{
 		Rule:    h.name,
 		Reason:  fmt.Sprintf("The hook %s, which has to let such calls through, %v; nothing ran.", h.label(), err),
-		Allowed: "Tell the person: whoever runs GoClaw has to mend the hook. The same call may pass later.",
+		Allowed: "Tell the person: whoever runs GoClaw has to mend the hook. " + later,
 		Where:   h.where,
 	}
 }

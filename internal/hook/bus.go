@@ -76,6 +76,7 @@ type handler struct {
 	event    string // its name in the event registry; empty for typed handlers and rules
 	call     any    // of the type that its point takes, or func(context.Context, Event) error
 	fence    *contain.Fence
+	broken   error // why it fails whenever it is asked, without being called; for admins
 	counts   counts
 	line     line
 }
@@ -181,37 +182,39 @@ func (b *Bus) Withdraw(kind tool.OwnerKind, id string) {
 	})
 }
 
-// Fail has those handlers of an owner fail with why, from now on, that have to let
-// something through, and withdraws its others. It says how many those are.
+// Fail has those handlers of an owner fail, from now on, that have to let something
+// through, and withdraws its others. It says how many those are. Why is for
+// admins: what is blocked is told nothing of it.
 func (b *Bus) Fail(kind tool.OwnerKind, id string, why error) (left int) {
-	var failed []*handler
-	for _, list := range *b.now.Load() {
-		for _, h := range list {
-			if call := failing(h.call, why); call != nil && !h.rule && h.owner.Kind == kind && h.owner.ID == id {
-				failed = append(failed, &handler{
-					point: h.point, name: h.name, source: h.source, owner: h.owner, guards: h.guards,
-					priority: h.priority, timeout: h.timeout, call: call,
+	b.change(func(all []*handler) []*handler {
+		var next []*handler
+		for _, h := range all {
+			switch {
+			case h.rule || h.owner.Kind != kind || h.owner.ID != id:
+				next = append(next, h)
+			case h.lets():
+				left++
+				// In its place, so that there is no moment without it.
+				next = append(next, &handler{
+					point: h.point, name: h.name, source: h.source, where: h.where, owner: h.owner, guards: h.guards, priority: h.priority,
+					timeout: h.timeout, number: h.number, event: h.event, call: h.call, fence: h.fence, broken: why,
 				})
+			default:
+				h.line.drop()
 			}
 		}
-	}
-	b.Withdraw(kind, id)
-	b.change(func(all []*handler) []*handler { return append(all, failed...) })
-	return len(failed)
+		return next
+	})
+	return left
 }
 
-// failing is a handler of the type of call that fails, nil when that would stop
-// nothing.
-func failing(call any, why error) any {
-	switch call.(type) {
-	case decides:
-		return decides(func(context.Context, *Call) (Verdict, error) { return Verdict{}, why })
-	case prompts:
-		return prompts(func(context.Context, *Prompt) (PromptVerdict, error) { return PromptVerdict{}, why })
-	case installs:
-		return installs(func(context.Context, *Install) (InstallVerdict, error) { return InstallVerdict{}, why })
+// lets reports whether the handler has to let something through.
+func (h *handler) lets() bool {
+	switch h.call.(type) {
+	case decides, prompts, installs:
+		return true
 	}
-	return nil
+	return false
 }
 
 // change makes the next table of all handlers.
@@ -310,6 +313,13 @@ func (h *handler) label() string {
 	return h.name + " (" + h.source + ")"
 }
 
+// What models and users read of a handler that can't be asked: the cause may hold
+// what is none of their business.
+var (
+	errBroken   = errors.New("can't be asked, since its plugin could not be loaded (an administrator finds the reason with goclaw hooks list)")
+	errPanicked = errors.New("broke (an administrator finds the reason in the log of GoClaw)")
+)
+
 // errLimit is why the context of a handler ends when its time is up.
 var errLimit = errors.New("the time limit of the handler is reached")
 
@@ -320,6 +330,11 @@ func ask[T any](ctx context.Context, b *Bus, h *handler, f func(context.Context)
 		value T
 		err   error
 	}
+	var zero T
+	if h.broken != nil {
+		h.counts.note(h.broken)
+		return zero, 0, errBroken
+	}
 	limited, stop := context.WithTimeoutCause(ctx, h.timeout, errLimit)
 	defer stop()
 	begun := time.Now()
@@ -328,14 +343,14 @@ func ask[T any](ctx context.Context, b *Bus, h *handler, f func(context.Context)
 		return answer{v, err}
 	})
 	took := time.Since(begun)
-	var zero T
 	var panicked *contain.Panic
 	switch {
 	case ctx.Err() != nil:
 		return zero, took, ctx.Err()
 	case errors.As(err, &panicked):
 		b.log.Error("a handler panicked", "hook", h.point, "handler", h.label(), "panic", panicked.Value, "stack", string(panicked.Stack))
-		err = fmt.Errorf("broke (%v)", panicked.Value)
+		h.counts.note(fmt.Errorf("broke (%v)", panicked.Value))
+		return zero, took, errPanicked
 	case errors.Is(err, contain.ErrExhausted):
 		err = errors.New("was not asked, since too many earlier calls of it hang although their time is up")
 	case errors.Is(err, contain.ErrAbandoned):

@@ -135,7 +135,7 @@ func TestBlocksAndAsks(t *testing.T) {
 		{
 			"one that panics",
 			map[string]func(context.Context, *hook.Call) (hook.Verdict, error){"p 1": func(context.Context, *hook.Call) (hook.Verdict, error) { panic("oh") }},
-			"The hook p (plugin weather), which has to let such calls through, broke (oh); nothing ran.", nil, "",
+			"The hook p (plugin weather), which has to let such calls through, broke (an administrator finds the reason in the log of GoClaw); nothing ran.", nil, "",
 		},
 		{
 			"one that ends its goroutine",

@@ -189,7 +189,7 @@ func TestInstall(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"bad": "The hook scan (plugin weather) doesn't allow it: it phones home.",
-		"odd": "The hook scan (plugin weather), which has to let installs through, broke (odd); nothing was installed. Mend the hook, or disable what brought it.",
+		"odd": "The hook scan (plugin weather), which has to let installs through, broke (an administrator finds the reason in the log of GoClaw); nothing was installed. Mend the hook, or disable what brought it.",
 	} {
 		in.Name = name
 		err := b.Install(t.Context(), in)

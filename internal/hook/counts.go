@@ -17,7 +17,8 @@ type Info struct {
 	Where    source.Pos    `json:"where,omitzero"`
 	Priority int           `json:"priority"`
 	Timeout  time.Duration `json:"timeout_ns"`
-	Observes bool          `json:"observes"` // it can't change what happens
+	Observes bool          `json:"observes"`         // it can't change what happens
+	Broken   string        `json:"broken,omitempty"` // why it fails whenever it is asked, so that what it has to let through is blocked
 
 	Asked  int       `json:"asked"` // since it was registered
 	Failed int       `json:"failed,omitempty"`
@@ -61,6 +62,9 @@ func (h *handler) info() Info {
 	i := Info{
 		Hook: h.point, Name: h.name, Source: h.source, Where: h.where, Priority: h.priority, Timeout: h.timeout,
 		Observes: h.observes(),
+	}
+	if h.broken != nil {
+		i.Broken = h.broken.Error()
 	}
 	h.counts.mu.Lock()
 	i.Asked, i.Failed, i.Error, i.At = h.counts.asked, h.counts.failed, h.counts.err, h.counts.at

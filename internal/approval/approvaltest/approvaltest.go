@@ -292,6 +292,9 @@ func testGrants(t *testing.T, a, b approval.Store) {
 		"another tool":           func() (approval.Grant, error) { return b.Use(ctx, "ada", "main", "file_edit", g.Key, false, start) },
 		"other arguments":        func() (approval.Grant, error) { return b.Use(ctx, "ada", "main", "file_write", other, false, start) },
 		"a user where admins do": func() (approval.Grant, error) { return b.Use(ctx, "ada", "main", "file_write", g.Key, true, start) },
+		"nobody":                 func() (approval.Grant, error) { return b.Use(ctx, "", "main", "file_write", g.Key, false, start) },
+		"finding nobody's":       func() (approval.Grant, error) { return b.Find(ctx, "", "main", "file_write", g.Key, false) },
+		"finding an admin's":     func() (approval.Grant, error) { return b.Find(ctx, "ada", "main", "file_write", g.Key, true) },
 	} {
 		_, err := use()
 		unknown(t, what, err)
@@ -303,6 +306,9 @@ func testGrants(t *testing.T, a, b approval.Store) {
 		want := g
 		want.Used, want.Uses = at, n
 		equal(t, "the grant that was used", got, want)
+		got, err = a.Find(ctx, "ada", "main", "file_write", g.Key, false)
+		must(t, err)
+		equal(t, "the grant that is found", got, want)
 	}
 
 	// The same again takes its place; one of an admin stands beside it.

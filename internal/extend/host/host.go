@@ -87,7 +87,7 @@ func (h *Host) load(p plugin.Plugin) error {
 	if err != nil {
 		// Half a plugin is worse than none, but whom it was to stop still is.
 		a.tools = nil
-		if a.asked && h.bus.Fail(tool.PluginOwner, m.ID, fmt.Errorf("the plugin could not be loaded: %w", err)) > 0 {
+		if a.asked && h.bus.Fail(tool.PluginOwner, m.ID, err) > 0 {
 			err = fmt.Errorf("%w; what its hooks have to let through is refused until it can be loaded", err)
 		}
 		a.note("", "the plugin could not be loaded: "+err.Error(), "correct the plugin")

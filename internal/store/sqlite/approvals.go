@@ -231,19 +231,29 @@ func putGrant(t *tx, g approval.Grant) (name string, err error) {
 
 // Use implements [approval.Store].
 func (s *Approvals) Use(ctx context.Context, person, agent, tool string, key approval.Key, admin bool, at time.Time) (g approval.Grant, err error) {
-	const binds = " FROM grants WHERE person = ? AND agent = ? AND tool = ? AND key = ? AND admin >= ?"
-	bound := []any{person, agent, tool, key[:], admin}
-	var r grantRow
 	// Nearly every question finds nothing, and then needs no writer.
-	err = s.db.read(ctx, func(t *tx) error {
-		return t.row("SELECT "+grantColumns+binds+" ORDER BY admin DESC LIMIT 1", bound, r.into())
-	})
-	if err == nil {
-		err = s.db.write(ctx, func(t *tx) error {
-			// It may have been revoked meanwhile.
-			return t.row("UPDATE grants SET used = ?, uses = uses + 1 WHERE name = ? RETURNING "+grantColumns, []any{nano(at), r.name}, r.into())
-		})
+	g, err = s.Find(ctx, person, agent, tool, key, admin)
+	if err != nil {
+		return g, err
 	}
+	var r grantRow
+	err = s.db.write(ctx, func(t *tx) error {
+		// It may have been revoked meanwhile.
+		return t.row("UPDATE grants SET used = ?, uses = uses + 1 WHERE name = ? RETURNING "+grantColumns, []any{nano(at), g.ID}, r.into())
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = approval.ErrUnknown
+	}
+	return r.grant(), about("use a grant", err)
+}
+
+// Find implements [approval.Store].
+func (s *Approvals) Find(ctx context.Context, person, agent, tool string, key approval.Key, admin bool) (g approval.Grant, err error) {
+	var r grantRow
+	err = s.db.read(ctx, func(t *tx) error {
+		return t.row("SELECT "+grantColumns+" FROM grants WHERE person = ? AND agent = ? AND tool = ? AND key = ? AND admin >= ? ORDER BY admin DESC LIMIT 1",
+			[]any{person, agent, tool, key[:], admin}, r.into())
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = approval.ErrUnknown
 	}

@@ -1396,6 +1396,7 @@ export interface components {
             asked: number;
             /** Format: date-time */
             at?: string;
+            broken?: string;
             error?: string;
             failed?: number;
             hook: string;
