@@ -1,5 +1,6 @@
 // Package turns bounds how many do something at the same time, fairly among the
-// people for whom it is done, and among what each of them does, such as sessions. Whoever has to wait does so on its own goroutine.
+// people for whom it is done, and among what each of them does, such as sessions.
+// Whoever has to wait does so on its own goroutine.
 //
 // [Turns] starts nothing and has nothing to close.
 package turns
