@@ -47,3 +47,18 @@ func TestAGuardThatCouldNotBeLoadedIsSeenBefore(t *testing.T) {
 		t.Errorf("the list says %+v", all)
 	}
 }
+
+// That arguments were too long to be kept is said.
+func TestArgumentsTooLongToKeepAreSaid(t *testing.T) {
+	t.Parallel()
+	r := alice(t, `hooks:
+  - {name: look, tools: [file_write], action: block}
+`)
+	req := admin("s", "write a file")
+	if _, err := r.Invoke(t.Context(), req, "file_write", []byte(`{"path":"a.txt","content":"`+strings.Repeat("x", 3000)+`"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := admissions(r.explain(req, "file_write")); !strings.Contains(got, "a call without arguments (those of the last one were too long to keep) would be blocked by the rule look") {
+		t.Errorf("explaining says %q", got)
+	}
+}
