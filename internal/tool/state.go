@@ -177,14 +177,17 @@ func Coalesce(effects []Effect) []Effect {
 }
 
 // maxUsed bounds how many tools of a turn are remembered: a script may call
-// hundreds.
+// hundreds. The next turn most likely goes on with the last ones.
 const maxUsed = 24
 
-// Using is s in which the present turn has used a tool.
+// Using is s in which the present turn has used a tool, as the last.
 func (s State) Using(name string) State {
-	if !slices.Contains(s.Used, name) && len(s.Used) < maxUsed {
-		s.Used = append(slices.Clip(s.Used), name)
+	if n := len(s.Used); n > 0 && s.Used[n-1] == name {
+		return s
 	}
+	used := slices.DeleteFunc(slices.Clone(s.Used), func(u string) bool { return u == name })
+	used = append(used, name)
+	s.Used = used[max(len(used)-maxUsed, 0):]
 	return s
 }
 
