@@ -70,7 +70,11 @@ func (a *app) presetsAdd() *cobra.Command {
 				if err := p.Check(); err != nil {
 					return usage("%w", err)
 				}
-				if err := g.Presets.Add(cmd.Context(), p); err != nil {
+				err = g.Presets.Add(cmd.Context(), p)
+				if unfit := (*preset.UnfitError)(nil); errors.As(err, &unfit) {
+					return usage("%w", err)
+				}
+				if err != nil {
 					return err
 				}
 				return a.print(p, func(w io.Writer) error {

@@ -185,6 +185,7 @@ func Open(ctx context.Context, o Options) (g *Gateway, err error) {
 	g.ledger = &ledger{Calls: store.Calls, holds: g.holds}
 	g.history = session.NewHistory(store.Sessions, time.Now)
 	g.Presets = preset.NewBook(store.Presets, log)
+	g.Presets.Fits = g.fits
 	g.Approvals = approval.New(approval.Options{Store: store.Approvals, Claim: g.claimDesk, NewID: session.NewID, Log: log})
 	if err := g.sweep(ctx); err != nil {
 		return nil, err

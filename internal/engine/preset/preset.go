@@ -110,12 +110,16 @@ const freshFor = 2 * time.Second
 // Book gives quick access to the approved presets.
 type Book struct {
 	Store
+	// Fits says why a preset can't be a call of its tool; nil takes all. It is set
+	// before the book is used.
+	Fits func(Preset) error
+
 	approved *recent.Value[map[string]*Listing] // by tool
 }
 
 // NewBook makes a book on a store.
 func NewBook(s Store, log *slog.Logger) *Book {
-	return &Book{s, recent.New(freshFor, log, "presets", func(ctx context.Context) (map[string]*Listing, error) {
+	return &Book{Store: s, approved: recent.New(freshFor, log, "presets", func(ctx context.Context) (map[string]*Listing, error) {
 		all, err := s.Presets(ctx)
 		if err != nil {
 			return nil, err
@@ -142,6 +146,22 @@ func (b *Book) Approved(ctx context.Context) map[string]*Listing {
 	}
 	return b.approved.Get(ctx)
 }
+
+// Add adds a preset that its tool could be called with. The error is an
+// [*UnfitError] for another one.
+func (b *Book) Add(ctx context.Context, p Preset) error {
+	if b.Fits != nil {
+		if err := b.Fits(p); err != nil {
+			return &UnfitError{p.Tool, err.Error()}
+		}
+	}
+	return b.Store.Add(ctx, p)
+}
+
+// UnfitError says why a preset can't be a call of its tool.
+type UnfitError struct{ Tool, Problem string }
+
+func (e *UnfitError) Error() string { return "a preset of " + e.Tool + ": " + e.Problem }
 
 // Approve approves a preset and makes it known at once.
 func (b *Book) Approve(ctx context.Context, toolName, name, by string, at time.Time) error {

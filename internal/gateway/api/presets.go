@@ -72,6 +72,9 @@ func addPreset(s *Server, w http.ResponseWriter, r *http.Request, c Caller) erro
 		return notFound("no agent has a tool %q that you may use", p.Tool)
 	}
 	err = s.opts.Presets.Add(r.Context(), p)
+	if unfit := (*preset.UnfitError)(nil); errors.As(err, &unfit) {
+		return badRequest("%v", unfit)
+	}
 	if errors.Is(err, preset.ErrExists) {
 		return problem(http.StatusConflict, "exists", "%v", preset.ErrExists)
 	}
