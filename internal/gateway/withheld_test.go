@@ -54,3 +54,25 @@ func TestCallsOfDeniedToolsAreWithheld(t *testing.T) {
 		}
 	}
 }
+
+// Why an admin's run in bob's conversation failed names no tool that is denied to
+// bob, in lists of runs either.
+func TestWhyARunFailedNamesNoDeniedTool(t *testing.T) {
+	t.Parallel()
+	s := guarded(t, "tools: {by_sender: {bob: {deny: [vault_open]}}}\n", []plugin.Plugin{vault()},
+		fakellm.Text("Hello."), fakellm.Fail(400, `{"error":{"message":"the schema of vault_open is bad"}}`))
+	bob, ann := s.token, s.user("ann", auth.Admin)
+	s.text(s.ask("POST", "/api/runs", `{"session":"s","message":"hi"}`))
+	s.token = ann
+	live := s.ask("POST", "/api/runs", `{"session":"s","message":"open it"}`)
+	run := live.Header.Get("X-GoClaw-Run")
+	s.text(live)
+	for _, who := range []string{bob, ann} {
+		s.token = who
+		for _, path := range []string{"/api/runs?session=s", "/api/runs/" + run, "/api/sessions/main/s/turns"} {
+			if body := s.text(s.ask("GET", path, "")); strings.Contains(body, "vault_open") != (who == ann) || !strings.Contains(body, `"failed"`) {
+				t.Errorf("%s (an admin asks: %t): %s", path, who == ann, body)
+			}
+		}
+	}
+}

@@ -221,6 +221,7 @@ func (l *line) tell(ctx context.Context, f *feed, r followed) error {
 	if err != nil {
 		return err
 	}
+	told.Error = v.failure(told.Error)
 	source := keptSource(kept, r.id+":", r.at, v)
 	if r.live != nil {
 		source = liveSource(r.live, r.id+":", r.at, v)

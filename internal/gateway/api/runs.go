@@ -135,6 +135,17 @@ func (s *Server) listed(r session.Run) Run {
 	return f.told()
 }
 
+// seen is a run as c may be told it: why it failed may name tools that are denied
+// to them.
+func (s *Server) seen(ctx context.Context, c Caller, told Run) (Run, error) {
+	if told.Error == "" {
+		return told, nil
+	}
+	v, err := s.sightOf(ctx, c, told.Agent, told.Caller)
+	told.Error = v.failure(told.Error)
+	return told, err
+}
+
 func storedRun(r session.Run) Run {
 	out := Run{
 		ID: r.Run, Agent: r.Session.Agent, Session: r.Session.ID, State: RunEnded, Status: r.Status, Error: r.Error,
@@ -454,7 +465,11 @@ func listRuns(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error
 	}
 	out := Runs{Runs: make([]Run, 0, len(list)), Next: next}
 	for _, one := range list {
-		out.Runs = append(out.Runs, s.listed(one))
+		told, err := s.seen(r.Context(), c, s.listed(one))
+		if err != nil {
+			return err
+		}
+		out.Runs = append(out.Runs, told)
 	}
 	return answer(w, http.StatusOK, out)
 }
@@ -464,7 +479,11 @@ func getRun(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, f.told())
+	told, err := s.seen(r.Context(), c, f.told())
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, told)
 }
 
 func runEvents(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error {
@@ -513,7 +532,11 @@ func stopRun(s *Server, w http.ResponseWriter, r *http.Request, c Caller) error 
 			return err
 		}
 	}
-	return answer(w, http.StatusOK, f.told())
+	told, err := s.seen(r.Context(), c, f.told())
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, told)
 }
 
 const mostListed = 200

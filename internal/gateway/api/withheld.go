@@ -153,6 +153,14 @@ func (v *sight) turn(t session.Turn) session.Turn {
 			r.Outcomes[j] = v.outcome(r.Outcomes[j])
 		}
 		r.Reply.Message, r.Request, r.Calls = v.message(r.Reply.Message, r.Outcomes), v.facts(r.Request), nil
+		r.Attempts = slices.Clone(r.Attempts)
+		for j := range r.Attempts {
+			a := &r.Attempts[j]
+			a.Message = v.failure(a.Message)
+			if v.betrays(a.Told) {
+				a.Told = ""
+			}
+		}
 		r.Notices = slices.DeleteFunc(slices.Clone(r.Notices), func(n agent.Told) bool { return v.betrays(n.Text) })
 	}
 	return t
