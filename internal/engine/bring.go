@@ -101,16 +101,17 @@ var received = []string{"after", "persist", "spill"}
 
 // Receive has what a client answered to calls become what a model is shown: as
 // results of other tools it is told to observers, passes the handlers that have a
-// say in what is kept, and is kept aside where it is long. It changes the
+// say in what is kept, and is kept aside where it is long. t is the target that
+// the turn begins with: it says whether the model may read on. It changes the
 // outcomes of a.
-func (e *Engine) Receive(ctx context.Context, s tool.Scope, a tool.ClientRound) {
+func (e *Engine) Receive(ctx context.Context, s tool.Scope, t llm.Target, a tool.ClientRound) {
 	var steps []step
 	for _, one := range slices.Concat(e.work, e.show) {
 		if slices.Contains(received, one.name) && (one.name != "after" || !a.Past) {
 			steps = append(steps, one)
 		}
 	}
-	sf := tool.Surface{Scope: s, Permitted: e.decider.Decide(ctx, e.registry.Catalog(), s, llm.Target{}).Permitted}
+	sf := tool.Surface{Scope: s, Permitted: e.decider.Decide(ctx, e.registry.Catalog(), s, t).Permitted}
 	known := e.Known(s)
 	round := make([]*invocation, len(a.Outcomes))
 	for i := range a.Outcomes {

@@ -149,7 +149,9 @@ func (g *Gateway) build(c config.Agent) (*Agent, error) {
 			return a.Engine.Bring(ctx, t.Scope, a.models.probed(ctx, t.Model), b)
 		},
 		Receive: func(ctx context.Context, t agent.Turn) (agent.Turn, error) {
-			return g.history.Receive(ctx, t, a.Engine.Receive)
+			return g.history.Receive(ctx, t, func(ctx context.Context, s tool.Scope, r tool.ClientRound) {
+				a.Engine.Receive(ctx, s, a.models.probed(ctx, t.Model), r)
+			})
 		},
 		ID: c.ID, Model: c.Model, Workspace: files.Dir(), Skills: runtimeList(c.Skills.Allow),
 		Limits: agent.Limits{Rounds: c.Tools.MaxToolIterations, Hint: c.Tools.LoopGuard.Hint, Stop: c.Tools.LoopGuard.Stop},

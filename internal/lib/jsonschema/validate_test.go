@@ -101,3 +101,28 @@ func TestValidateTakesGoNumbers(t *testing.T) {
 		t.Error("accepted a channel")
 	}
 }
+
+// JSON has no number that is none: what a model writes in place of one is told of
+// and never becomes one.
+func TestWhatIsNoNumberStaysNone(t *testing.T) {
+	t.Parallel()
+	s := mustCompile(t, `{"type":"object","properties":{"x":{"type":"number"}}}`)
+	for _, word := range []string{"NaN", "nan", "Infinity", "-Infinity", "inf", "+Inf", "1e999999", "0x10", "1_000"} {
+		args, notes, err := s.Repair([]byte(`{"x":"` + word + `"}`))
+		if err != nil || string(args) != `{"x":"`+word+`"}` || len(notes) > 0 {
+			t.Errorf("%s is mended: %s %v %v", word, args, notes, err)
+			continue
+		}
+		v, err := Decode(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := s.Validate(v)
+		if len(faults) != 1 || faults[0].String() != `x: expected number, got string "`+word+`"` {
+			t.Errorf("%s: %v", word, faults)
+		}
+		if _, _, err := s.Repair([]byte(`{"x":` + word + `}`)); err == nil {
+			t.Errorf("%s without quotes is taken", word)
+		}
+	}
+}
