@@ -57,8 +57,8 @@ func (a *app) ragEval() *cobra.Command {
 			return a.print(v, func(w io.Writer) error { return v.write(w, f.missed || f.traces) })
 		},
 	}
-	cmd.Flags().StringVar(&f.catalog, "catalog", "", "file of the tools")
-	cmd.Flags().StringVar(&f.queries, "queries", "", "file of the requests")
+	cmd.Flags().StringVar(&f.catalog, "catalog", "", "file of the tools; - is standard input")
+	cmd.Flags().StringVar(&f.queries, "queries", "", "file of the requests; - is standard input")
 	cmd.Flags().IntVar(&f.topK, "top-k", 12, "how many tools a request is offered; of --from-traces, tools.rag.top_k")
 	cmd.Flags().BoolVar(&f.semantic, "semantic", false, "look by meaning as well, as tools.rag of the agent says, whether or not it is on there")
 	cmd.Flags().BoolVar(&f.traces, "from-traces", false, "take tools and requests from what the agent did")
@@ -76,6 +76,8 @@ func (f *ragFlags) check(cmd *cobra.Command) error {
 		return usage("with --from-traces the agent's settings decide: change tools.rag, and leave --top-k and --semantic away")
 	case !f.traces && (f.catalog == "" || f.queries == ""):
 		return usage("give --catalog and --queries, or --from-traces; see %s --help", cmd.CommandPath())
+	case f.catalog == stdin && f.queries == stdin:
+		return usage("standard input holds either the tools or the requests: give a file for the other")
 	case f.topK < 1:
 		return usage("--top-k is a number above zero, not %d", f.topK)
 	case f.limit < 1:
@@ -103,10 +105,13 @@ type shownEval struct {
 // maxEval is how large a file of tools or requests may be, in bytes.
 const maxEval = 256 << 20
 
-// readFile reads a file, or as much as somebody writes into a pipe, until ctx
+// readInput reads a file or standard input, or as much as somebody writes into a pipe, until ctx
 // ends.
-func readFile(ctx context.Context, name string) ([]byte, error) {
+func (a *app) readInput(ctx context.Context, name string) ([]byte, error) {
 	raw, err := awaited(ctx, func() ([]byte, error) {
+		if name == stdin {
+			return io.ReadAll(io.LimitReader(a.In, maxEval+1))
+		}
 		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
@@ -115,25 +120,36 @@ func readFile(ctx context.Context, name string) ([]byte, error) {
 		return io.ReadAll(io.LimitReader(f, maxEval+1))
 	})
 	if err == nil && len(raw) > maxEval {
-		err = fmt.Errorf("%s is larger than %d MB", name, maxEval>>20)
+		err = fmt.Errorf("%s is larger than %d MB", inputName(name), maxEval>>20)
 	}
 	return raw, err
 }
 
+// stdin stands for standard input where a file is named.
+const stdin = "-"
+
+// inputName is a file as messages call it.
+func inputName(name string) string {
+	if name == stdin {
+		return "standard input"
+	}
+	return name
+}
+
 func (a *app) evalFiles(ctx context.Context, f ragFlags) (shownEval, error) {
-	raw, err := readFile(ctx, f.catalog)
+	raw, err := a.readInput(ctx, f.catalog)
 	if err != nil {
 		return shownEval{}, err
 	}
-	docs, odd, err := selection.ReadCatalog(f.catalog, raw)
+	docs, odd, err := selection.ReadCatalog(inputName(f.catalog), raw)
 	if err != nil {
 		return shownEval{}, err
 	}
 	a.tellOdd(odd)
-	if raw, err = readFile(ctx, f.queries); err != nil {
+	if raw, err = a.readInput(ctx, f.queries); err != nil {
 		return shownEval{}, err
 	}
-	queries, odd, err := selection.ReadQueries(f.queries, raw, docs)
+	queries, odd, err := selection.ReadQueries(inputName(f.queries), raw, docs)
 	if err != nil {
 		return shownEval{}, err
 	}

@@ -152,6 +152,9 @@ func (a *app) toolsInvoke() *cobra.Command {
 			"  goclaw tools invoke calc --args @args.json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := named(names[0]); err != nil {
+				return err
+			}
 			req, err := a.request(cmd, &s)
 			if err != nil {
 				return err
@@ -179,6 +182,14 @@ func (a *app) toolsInvoke() *cobra.Command {
 	s.add(cmd)
 	cmd.Flags().StringVar(&args, "args", "{}", "the arguments as a JSON object; @FILE reads a file, - standard input")
 	return cmd
+}
+
+// named refuses the name of a tool that is empty.
+func named(tool string) error {
+	if strings.TrimSpace(tool) == "" {
+		return usage("the name of the tool is empty: goclaw tools list names them")
+	}
+	return nil
 }
 
 // invoke runs one call, about which the person at the terminal is asked where
@@ -368,6 +379,9 @@ func (a *app) toolsExplain() *cobra.Command {
 		Use: "explain TOOL", Short: "Say how far a tool gets, why no further, and what to do about it", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: offer(a.tools).first,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := named(names[0]); err != nil {
+				return err
+			}
 			req, err := a.request(cmd, &s)
 			if err == nil {
 				req.Brought, err = b.read()

@@ -53,6 +53,8 @@ func TestWhatModelsSend(t *testing.T) {
 		{"camel case", call("fileRead", `{"path":"a.txt"}`), tool.OK, `{"path":"a.txt"}`, nil},
 		{"dashes and dots", call("file-read", `{"path":"a.txt"}`), tool.OK, `{"path":"a.txt"}`, nil},
 		{"a name space", call("functions.file_read", `{"path":"a.txt"}`), tool.OK, `{"path":"a.txt"}`, nil},
+		{"the number of a call", call("functions.file_read:0", `{"path":"a.txt"}`), tool.OK, `{"path":"a.txt"}`, nil},
+		{"the number of a call alone", call("File-Read:12", `{"path":"a.txt"}`), tool.OK, `{"path":"a.txt"}`, nil},
 		{"a model's own mark", call("functions.file_read<|channel|>commentary", `{"path":"a.txt"}`), tool.OK, `{"path":"a.txt"}`, nil},
 		{"a mark alone", call("<|channel|>", `{"path":"a.txt"}`), tool.Refused, "", []string{"nothing ran"}},
 		{"another name space, in wrong case", call(" default_api.File-Read\n", `{"path":"a.txt"}`), tool.OK, `{"path":"a.txt"}`, nil},

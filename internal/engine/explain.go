@@ -327,7 +327,7 @@ func (x *explainer) unknown(known []string) {
 		return
 	}
 	x.no(installed, "nothing that is compiled in, installed or connected has a tool of that name", source.Pos{}, "")
-	x.Nearest = nearest.Names(unprefixed(x.Tool), known, maxNearest)
+	x.Nearest = nearest.Names(unindexed(unprefixed(x.Tool)), known, maxNearest)
 	x.Fix = "build goclaw with a plugin that brings " + x.Tool + " (docs/adding-a-tool.md)"
 	if len(x.Nearest) > 0 {
 		x.Fix = "use " + x.Nearest[0] + ", or " + x.Fix

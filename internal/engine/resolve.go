@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goclaw/goclaw/internal/tool"
@@ -59,13 +60,13 @@ func find(entries []*tool.Entry, name string) (e *tool.Entry, several []string) 
 	return nil, nil
 }
 
-// guess is one way to read a name.
+// guess is one way to read a name, or several that are equally close.
 type guess struct {
-	text string
-	fold func(string) string
+	texts []string
+	fold  func(string) string
 }
 
-func (g guess) fits(name string) bool { return g.fold(name) == g.text }
+func (g guess) fits(name string) bool { return slices.Contains(g.texts, g.fold(name)) }
 
 // prefixes are put before a name by models that saw tools presented as members
 // of something.
@@ -74,16 +75,43 @@ var prefixes = [...]string{"functions", "function", "tools", "tool", "default_ap
 // guesses lists the ways to read a name, the closest first.
 func guesses(name string) []guess {
 	var out []guess
-	bare := unprefixed(unmarked(name))
-	for _, name := range []string{name, bare} {
-		if text := folded(name); text != "" {
-			out = append(out, guess{text, folded})
+	add := func(fold func(string) string, names ...string) {
+		texts := make([]string, len(names))
+		for i, n := range names {
+			texts[i] = fold(n)
+		}
+		if !slices.Contains(texts, "") {
+			out = append(out, guess{texts, fold})
 		}
 	}
-	if text := squeezed(bare); text != "" {
-		out = append(out, guess{text, squeezed})
+	whole := unmarked(name)
+	bare := unprefixed(whole)
+	plain := unindexed(bare)
+	switch {
+	case plain == bare:
+		add(folded, name)
+		add(folded, bare)
+	case bare != whole: // functions.NAME:0 is a form of its own
+		add(folded, plain)
+		add(folded, bare)
+	default: // a:0 may be a, or a_0
+		add(folded, bare, plain)
+	}
+	add(squeezed, plain)
+	if plain != bare {
+		add(squeezed, bare)
 	}
 	return out
+}
+
+// unindexed drops the number of the call that Kimi writes behind a name, as in
+// "functions.file_read:0". No tool has a colon in its name.
+func unindexed(name string) string {
+	at := strings.LastIndexByte(name, ':')
+	if at < 1 || at == len(name)-1 || strings.Trim(name[at+1:], "0123456789") != "" {
+		return name
+	}
+	return name[:at]
 }
 
 // unmarked drops the marks by which a model orders what it writes, and what is

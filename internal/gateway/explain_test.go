@@ -113,6 +113,11 @@ func TestWhyAToolIsNotThere(t *testing.T) {
 		},
 		{
 			"optional", "tools: {also_allow: [\"*\"]}\n", "github_merge", nil,
+			`exposed: layer optional: it is optional, and "*" of tools.also_allow names no tool (wildcards and groups don't count) (config.yaml:5)`,
+			`write "github_merge" or "plugin:github" beside "*" in tools.also_allow`,
+		},
+		{
+			"optional, and nowhere meant", "", "github_merge", nil,
 			"exposed: layer optional: it is optional, and no allow list names it (wildcards and groups don't count)", "add github_merge or plugin:github to tools.also_allow",
 		},
 		{

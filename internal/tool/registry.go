@@ -159,7 +159,10 @@ func (r *Registry) settle() map[*Entry]Note {
 			continue
 		}
 		has := r.all[j].Owner
-		n := Note{Tool: e.Def.Name, Owner: e.Owner, State: "registered", Reason: fmt.Sprintf("the name is taken by %s", has), Fix: "rename the tool, or remove " + has.String()}
+		n := Note{Tool: e.Def.Name, Owner: e.Owner, State: "registered", Reason: fmt.Sprintf("the name is taken by %s", has), Fix: "rename the tool"}
+		if has.Kind > FamilyOwner { // what is compiled in can't be removed
+			n.Fix += ", or remove " + has.String()
+		}
 		if i < j { // one of ours took its name back from whoever came first
 			n.Reason, n.Fix = fmt.Sprintf("the name belongs to %s", has), "rename the tool"
 		}

@@ -298,8 +298,8 @@ func invokeTool(s *Server, w http.ResponseWriter, r *http.Request, c Caller) err
 	case err != nil:
 		return err
 	}
-	if o.Status == tool.Refused {
-		p := problem(http.StatusForbidden, "refused", "%s", llm.JoinText(o.Content))
+	if o.Status == tool.Refused || o.Status == tool.Invalid {
+		p := problem(http.StatusForbidden, "refused", "%s", strings.TrimPrefix(llm.JoinText(o.Content), "Error: "))
 		if o.Refusal != nil {
 			p.Detail = o.Refusal.Error()
 		}
