@@ -182,6 +182,9 @@ func (e *Engine) Explain(ctx context.Context, s tool.Scope, t llm.Target, st too
 	x.present(entry, cat.Notes)
 	sf, _, why := e.chosen(ctx, s, t, st, ask)
 	shown := x.exposure(entry, &sf, why)
+	if len(ask.Message.Parts) == 0 && shown {
+		x.unlisted(st)
+	}
 	last, ok, err := e.LastCall(ctx, s, x.Tool)
 	if err != nil {
 		return x.Explanation, fmt.Errorf("explain %s: %w", x.Tool, err)
@@ -393,6 +396,15 @@ func (x *explainer) exposure(e *tool.Entry, sf *tool.Surface, why missed) (shown
 	x.no(exposed, "layer selection: "+m.Detail, m.Where, m.Fix)
 	x.States[exposed].Layer = "selection"
 	return false
+}
+
+// unlisted says of a tool, which a message may bring, that the session's last
+// request did not have it.
+func (x *explainer) unlisted(st tool.State) {
+	if len(st.Tools) == 0 || slices.Contains(st.Tools, x.Tool) {
+		return
+	}
+	x.States[exposed].Detail += " before selection; the session's last request did not have it (give a message to see why)"
 }
 
 // last explains the last two states from the last stored call.

@@ -287,6 +287,25 @@ func TestExplainAgreesWithOffer(t *testing.T) {
 	}
 }
 
+// Without a message nothing is picked, but what the session was shown last is known.
+func TestExplainTellsWhatTheSessionWasShown(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context, tool.Call, none) (string, error) { return "", nil }
+	b := set(t, []tool.Tool{reading("one", nothing), reading("two", nothing)})
+	for name, left := range map[string]bool{"one": false, "two": true} {
+		for _, ask := range []tool.Ask{{}, {Message: llm.UserMessage("one and two")}} {
+			x, err := b.Explain(t.Context(), tool.NewScope(b.scope), model, tool.State{Tools: []string{"one"}}, ask, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line := x.States[3]
+			if got := strings.Contains(line.Detail, "the session's last request did not have it"); got != (left && ask.Message.Text() == "") || line.Verdict != engine.Yes {
+				t.Errorf("%s for %q: %+v", name, ask.Message.Text(), line)
+			}
+		}
+	}
+}
+
 // A name that several tools can be meant by is explained by them.
 func TestAnAmbiguousNameIsExplained(t *testing.T) {
 	t.Parallel()
