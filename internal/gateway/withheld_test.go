@@ -55,6 +55,37 @@ func TestCallsOfDeniedToolsAreWithheld(t *testing.T) {
 	}
 }
 
+// A script that puts a name together, or spells it as a person would, tells bob of
+// it no more than one that writes it out, and neither does one that never ran.
+func TestScriptsTellOfNoDeniedTool(t *testing.T) {
+	t.Parallel()
+	s := guarded(t, "tools: {by_sender: {bob: {deny: [vault_open]}}}\n", []plugin.Plugin{vault()},
+		fakellm.Text("Hello."),
+		fakellm.Calls(
+			fakellm.Use("tool_code", `{"script":"(await tools.call(\"vault\" + \"_open\", {})).text"}`),
+			fakellm.Use("tool_code", `{"script":"await tools.call(\"VAULT_OPEN\", {})"}`),
+			fakellm.Use("tool_code", `{"script":"await tools.call(\"vault_open\", {})","foo":1}`),
+			fakellm.Use("search_tools", `{"qury":"vault_open"}`), fakellm.Use("calc", `{"expression":"6*7"}`),
+		), fakellm.Text("Done."))
+	bob, ann := s.token, s.user("ann", auth.Admin)
+	s.text(s.ask("POST", "/api/runs", `{"session":"s","message":"hi"}`))
+	s.token = ann
+	live := s.ask("POST", "/api/runs", `{"session":"s","message":"open it"}`)
+	run := live.Header.Get("X-GoClaw-Run")
+	s.text(live)
+	for _, who := range []string{bob, ann} {
+		s.token = who
+		for _, path := range []string{
+			"/api/sessions/main/s/turns", "/api/sessions/main/s/export", "/api/sessions/main/s/export?format=markdown", "/api/runs/" + run + "/events?after=r0",
+		} {
+			body := strings.ToLower(s.text(s.ask("GET", path, "")))
+			if told := strings.Contains(body, "vault"); told != (who == ann) || !strings.Contains(body, "42") {
+				t.Errorf("%s (an admin asks: %t) tells of the tool: %t: %s", path, who == ann, told, body)
+			}
+		}
+	}
+}
+
 // Why an admin's run in bob's conversation failed names no tool that is denied to
 // bob, in lists of runs either.
 func TestWhyARunFailedNamesNoDeniedTool(t *testing.T) {

@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -97,5 +98,35 @@ func TestXPathFunctions(t *testing.T) {
 		if got, err := readFrom(t.Context(), doc, testRoom, ReadArgs{Mode: "path", Query: query}); err != nil || !strings.Contains(got, "translate(x) OK") {
 			t.Errorf("%s: %v\n%s", query, err, got)
 		}
+	}
+}
+
+// What a query may take begins when it is its turn: before that it waits for the
+// memory of others, as long as whoever asks waits.
+func TestQueriesWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancelCause(t.Context())
+	if err := parsing.Acquire(t.Context(), maxParsing); err != nil {
+		t.Fatal(err)
+	}
+	read := func(ctx context.Context) (string, error) {
+		return readFrom(ctx, "<html><p id=last>x</p>", testRoom, ReadArgs{Mode: "path", Query: "#last"})
+	}
+	left, waited := make(chan error), make(chan error)
+	go func() { _, err := read(ctx); left <- err }()
+	go func() { _, err := read(t.Context()); waited <- err }()
+	gone := errors.New("the run was stopped")
+	stop(gone)
+	if err := <-left; !errors.Is(err, gone) {
+		t.Errorf("who leaves is told %v", err)
+	}
+	select {
+	case err := <-waited:
+		t.Errorf("it didn't wait: %v", err)
+	default:
+	}
+	parsing.Release(maxParsing)
+	if err := <-waited; err != nil {
+		t.Error(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/goclaw/goclaw/internal/lib/jq"
 	"github.com/goclaw/goclaw/internal/lib/visible"
 )
@@ -19,7 +21,14 @@ const (
 	// maxParsed is how many bytes are parsed into a tree, which takes some ten
 	// times as much memory.
 	maxParsed = 16 << 20
+	// maxParsing is how many bytes are parsed at once, by all sessions together:
+	// what comes beyond that waits, and its time begins when it is its turn.
+	maxParsing = 24 << 20
 )
+
+// parsing is shared since the memory is: what bounds a query bounds nothing when
+// each worker has one.
+var parsing = semaphore.NewWeighted(maxParsing)
 
 var errSlow = fmt.Errorf("the query takes longer than %v", pathTime)
 
@@ -33,6 +42,11 @@ func (r *reader) path(ctx context.Context) (answer, error) {
 	if n := len(r.doc.Text); n > maxParsed {
 		return answer{}, fmt.Errorf("this output has %d bytes; mode path reads up to %d. Use mode search or lines", n, maxParsed)
 	}
+	size := int64(len(r.doc.Text))
+	if err := parsing.Acquire(ctx, size); err != nil {
+		return answer{}, context.Cause(ctx)
+	}
+	defer parsing.Release(size)
 	ctx, cancel := context.WithTimeoutCause(ctx, pathTime, errSlow)
 	defer cancel()
 	if r.args.From < 0 || r.args.To < 0 { // from the end, so that has to be found first

@@ -53,9 +53,16 @@ func (s *Server) sightOf(ctx context.Context, c Caller, agentID string, who auth
 // sees reports whether they are told of the tool.
 func (v *sight) sees(name string) bool { return v == nil || v.known[name] }
 
+// shows reports whether they are shown calls of the tool: its arguments and what
+// it said. One whose business it is to tell of tools may speak of any, in words
+// that nobody can look through, as a script that puts a name together.
+func (v *sight) shows(name string) bool {
+	return v.sees(name) && (v == nil || len(v.denied) == 0 || !slices.Contains(tellers, name))
+}
+
 // betrays reports whether a text names a tool that is denied to them.
 func (v *sight) betrays(text string) bool {
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
 	}) {
 		if v.denied[word] {
@@ -76,12 +83,12 @@ func (v *sight) outcome(o tool.Outcome) tool.Outcome {
 	switch {
 	case v == nil:
 		return o
-	case !v.sees(o.Tool), slices.Contains(tellers, o.Tool) && v.betrays(string(o.Args)):
+	case !v.shows(o.Tool):
 		return o.Withhold()
-	case (slices.Contains(tellers, o.Tool) || o.Status == tool.Refused) && v.betrays(llm.JoinText(o.Content)):
+	case o.Status == tool.Refused && v.betrays(llm.JoinText(o.Content)):
 		o.Content, o.Details, o.Refusal, o.Ref = []llm.Part{llm.Text(notShown)}, nil, nil, ""
 	}
-	o.Nested = slices.DeleteFunc(slices.Clone(o.Nested), func(a tool.Approval) bool { return !v.sees(a.Tool) })
+	o.Nested = slices.DeleteFunc(slices.Clone(o.Nested), func(a tool.Approval) bool { return !v.shows(a.Tool) })
 	o.Effects = slices.DeleteFunc(slices.Clone(o.Effects), func(e tool.Effect) bool { return e.Kind == tool.ToolAdded && !v.sees(e.Key) })
 	o.Notices = v.texts(o.Notices)
 	return o
@@ -125,12 +132,12 @@ func (v *sight) message(m llm.Message, outcomes []tool.Outcome) llm.Message {
 		p := &m.Parts[i]
 		p.Opaque = nil
 		if p.Call != nil {
-			if n < len(outcomes) && outcomes[n].Withheld || n >= len(outcomes) && !v.sees(p.Call.Name) {
+			if n < len(outcomes) && outcomes[n].Withheld || n >= len(outcomes) && !v.shows(p.Call.Name) {
 				p.Call = &llm.ToolCall{ID: p.Call.ID}
 			}
 			n++
 		}
-		if p.Result != nil && !v.sees(p.Result.Name) {
+		if p.Result != nil && !v.shows(p.Result.Name) {
 			p.Result = &llm.ToolResult{CallID: p.Result.CallID, Content: []llm.Part{llm.Text(notShown)}, IsError: p.Result.IsError}
 		}
 	}
@@ -179,12 +186,12 @@ func (v *sight) event(e agent.Event) (_ agent.Event, ok bool) {
 			if shown.Outcome = &o; o.Withheld {
 				shown.Name, shown.Args = "", nil
 			}
-		} else if !v.sees(t.Name) || slices.Contains(tellers, t.Name) && v.betrays(string(t.Args)+e.Text) {
+		} else if !v.shows(t.Name) {
 			return e, false
 		}
 		e.Tool = &shown
 	}
-	if e.Approval != nil && !v.sees(e.Approval.Tool) || e.Type == agent.Notice && v.betrays(e.Text) {
+	if e.Approval != nil && !v.shows(e.Approval.Tool) || e.Type == agent.Notice && v.betrays(e.Text) {
 		return e, false
 	}
 	if e.Request != nil {
@@ -196,7 +203,7 @@ func (v *sight) event(e agent.Event) (_ agent.Event, ok bool) {
 	}
 	if e.End != nil && len(e.End.Calls) > 0 {
 		end := *e.End
-		end.Calls = slices.DeleteFunc(slices.Clone(end.Calls), func(t agent.ToolEvent) bool { return !v.sees(t.Name) })
+		end.Calls = slices.DeleteFunc(slices.Clone(end.Calls), func(t agent.ToolEvent) bool { return !v.shows(t.Name) })
 		e.End = &end
 	}
 	return e, true
