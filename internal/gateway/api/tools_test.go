@@ -2,14 +2,17 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/goclaw/goclaw/internal/agent/run"
 	"github.com/goclaw/goclaw/internal/auth"
+	"github.com/goclaw/goclaw/internal/llm"
 	"github.com/goclaw/goclaw/internal/tool"
 )
 
@@ -226,5 +229,28 @@ func TestACallEndsWhenItsClientLeaves(t *testing.T) {
 			t.Error("it was answered")
 		}
 		<-ended
+	})
+}
+
+// Who was removed by another process calls nothing on.
+func TestACallEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		began, ended := make(chan struct{}), make(chan error, 1)
+		r.backend.invoke = func(ctx context.Context, _ run.Request, _ string, _ []byte) (tool.Outcome, error) {
+			close(began)
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return tool.Outcome{Status: tool.Cancelled, Content: []llm.Part{llm.Text("cancelled")}}, nil
+		}
+		go func() { r.send(t.Context(), "bob", "POST", "/tools/invoke", Invoke{Tool: "noop"}).Body.Close() }()
+		<-began
+		r.removeUser("bob")
+		start := time.Now()
+		if err := <-ended; !errors.Is(err, errRevoked) || time.Since(start) > time.Second {
+			t.Errorf("it goes on for %v and ends with: %v", time.Since(start), err)
+		}
+		synctest.Wait()
 	})
 }

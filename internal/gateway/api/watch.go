@@ -4,18 +4,22 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/goclaw/goclaw/internal/auth"
 )
 
 const (
-	// recheck is how often it is asked whether the caller of an open request
-	// is still welcome.
+	// recheck is how often it is asked whether the caller of an open stream is
+	// still welcome. It shows them something, and there may be many.
 	recheck = 15 * time.Second
-	// patience is how many such questions may go unanswered in a row, when the
-	// database is busy or broken, before the request ends.
-	patience = 4
+	// recheckWork is how often that is asked of a request that is no stream: what
+	// goes on long does something for them, such as a call of a tool.
+	recheckWork = 500 * time.Millisecond
+	// patience is how long such questions may go unanswered, when the database
+	// is busy or broken, before the request ends.
+	patience = time.Minute
 )
 
 var (
@@ -38,20 +42,21 @@ type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	endless bool // its stream has no end of its own
-	stream  bool // it goes on until somebody ends it; guarded by the server's watches
+	endless bool        // its stream has no end of its own
+	stream  atomic.Bool // it goes on until somebody ends it; set under the lock of the server's watches
 
-	mu     sync.Mutex // held while a question is under way
-	timer  *time.Timer
-	failed int // questions in a row without an answer
+	mu       sync.Mutex  // held while a question is under way
+	timer    *time.Timer // nil where nothing is asked
+	answered time.Time   // when it was last known that the token holds
 }
 
 // watch returns a context that ends with ctx, with the caller's token (at once
-// when it is revoked in this process, within [recheck] when elsewhere) and,
-// once the answer is a stream, with the server. endless says that such a stream
-// has no end of its own. The caller must call stop.
+// when it is revoked in this process, within [recheckWork] when elsewhere, a
+// stream within [recheck]) and, once the answer is a stream, with the server.
+// endless says that such a stream has no end of its own. The caller must call
+// stop.
 func (s *Server) watch(ctx context.Context, c Caller, endless bool) (_ context.Context, w *watch) {
-	w = &watch{s: s, caller: c, endless: endless}
+	w = &watch{s: s, caller: c, endless: endless, answered: time.Now()}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	s.watches.mu.Lock()
 	set := s.watches.byToken[c.Token]
@@ -71,9 +76,12 @@ func (s *Server) watch(ctx context.Context, c Caller, endless bool) (_ context.C
 
 // next is how long to wait before the next question.
 func (w *watch) next() time.Duration {
-	d := recheck
-	if e := w.caller.token.Expires; !e.IsZero() {
-		d = max(min(d, e.Sub(w.s.opts.Now())), time.Millisecond)
+	d := recheckWork
+	if w.stream.Load() {
+		d = recheck
+	}
+	if left := w.caller.token.Expires.Sub(w.s.opts.Now()); left > 0 {
+		d = min(d, max(left, time.Millisecond))
 	}
 	return d
 }
@@ -96,9 +104,9 @@ func (w *watch) check() {
 		w.cancel(errRevoked)
 		return
 	case err == nil:
-		w.failed = 0
+		w.answered = time.Now()
 	default:
-		if w.failed++; w.failed >= patience {
+		if time.Since(w.answered) >= patience {
 			w.s.opts.Log.Error("whether an open request's token still holds can't be told; the request ends", "user", w.caller.ID, "err", err)
 			w.cancel(errRevoked)
 			return
@@ -111,7 +119,10 @@ func (w *watch) check() {
 func (w *watch) streams() {
 	w.s.watches.mu.Lock()
 	defer w.s.watches.mu.Unlock()
-	w.stream = true
+	w.stream.Store(true)
+	if w.timer != nil {
+		w.timer.Reset(w.next()) // from now on it is asked less often
+	}
 	if w.s.watches.closing {
 		w.cancel(errClosing)
 	}
@@ -139,8 +150,8 @@ func (w *watch) stop() {
 }
 
 // revoked ends the open requests of a token that was removed in this process.
-// Those of one that another process removed end within 15 seconds by
-// themselves.
+// Those of one that another process removed end by themselves; see
+// [Server.watch].
 func (s *Server) revoked(sum auth.Sum) {
 	if sum == (auth.Sum{}) {
 		return // GOCLAW_TOKEN changes only with the process
@@ -171,7 +182,7 @@ func (w *watches) lasting() bool {
 	defer w.mu.Unlock()
 	for _, set := range w.byToken {
 		for x := range set {
-			if x.stream && !x.endless {
+			if x.stream.Load() && !x.endless {
 				return true
 			}
 		}
@@ -188,7 +199,7 @@ func (s *Server) Close() {
 	s.watches.closing = true
 	for _, set := range s.watches.byToken {
 		for w := range set {
-			if w.stream {
+			if w.stream.Load() {
 				w.cancel(errClosing)
 			}
 		}

@@ -107,9 +107,11 @@ type broken struct {
 	auth.Users
 	fails   atomic.Bool
 	demotes atomic.Bool // all are users
+	asked   atomic.Int64
 }
 
 func (b *broken) Token(ctx context.Context, sum auth.Sum) (auth.Token, auth.Account, error) {
+	b.asked.Add(1)
 	if b.fails.Load() {
 		return auth.Token{}, auth.Account{}, io.ErrUnexpectedEOF
 	}
@@ -173,18 +175,18 @@ func TestAStoreThatFailsForAMomentEndsNoStream(t *testing.T) {
 		g.opts.Users = b
 		ended := following(t, g, entered, as(g.bob))
 		b.fails.Store(true)
-		time.Sleep((patience-1)*recheck + time.Second)
+		time.Sleep(patience - recheck + time.Second)
 		b.fails.Store(false)
 		time.Sleep(recheck)
 		b.fails.Store(true)
-		time.Sleep((patience - 1) * recheck)
+		time.Sleep(patience - recheck)
 		select {
 		case took := <-ended:
 			t.Errorf("it ended after %v", took)
 		default:
 		}
 		time.Sleep(recheck)
-		if took := <-ended; took != time.Duration(2*patience)*recheck {
+		if took := <-ended; took != 2*patience {
 			t.Errorf("it ended after %v", took)
 		}
 		if a := g.ask("GET", "/api/me", "", as(g.bob)); a.StatusCode != 500 || a.code() != "internal" {
@@ -207,6 +209,67 @@ func TestARequestThatIsEndedSaysWhy(t *testing.T) {
 		g.revoked(auth.SumOf(g.bob))
 		if a := <-answers; a.StatusCode != 401 || !strings.Contains(string(a.body), "revoked") {
 			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	})
+}
+
+// A request that is no stream does something for its caller, so it is held
+// against who they are more often; a store that is busy ends it no sooner.
+func TestARequestThatGoesOnEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		then func(t *testing.T, g *gate, b *broken)
+		want time.Duration
+	}{
+		"the token is revoked elsewhere": {func(t *testing.T, g *gate, _ *broken) { remove(t, g, auth.SumOf(g.ada)) }, recheckWork},
+		"the user is removed elsewhere":  {func(_ *testing.T, g *gate, _ *broken) { g.removeUser("ada") }, recheckWork},
+		"the user is no admin any more":  {func(_ *testing.T, _ *gate, b *broken) { b.demotes.Store(true) }, recheckWork},
+		"the store doesn't answer":       {func(_ *testing.T, _ *gate, b *broken) { b.fails.Store(true) }, patience},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release, entered := make(chan struct{}), make(chan struct{})
+				g := newGate(t, Options{}, holding("/api/hold", release, entered, nil))
+				b := &broken{Users: g.users}
+				g.opts.Users = b
+				answers := make(chan *answered, 1)
+				go func() { answers <- g.ask("GET", "/api/hold", "", as(g.ada)) }()
+				<-entered
+				time.Sleep(time.Minute)
+				c.then(t, g, b)
+				start := time.Now()
+				if a := <-answers; a.StatusCode != 401 {
+					t.Errorf("%d %s", a.StatusCode, a.body)
+				}
+				if took := time.Since(start); took > c.want || took < c.want-recheckWork {
+					t.Errorf("it goes on for %v, want %v", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+// What is about to expire is asked about then, and no oftener while the store fails.
+func TestAnExpiredTokenIsNotAskedAboutInAHurry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release, entered := make(chan struct{}), make(chan struct{})
+		g := newGate(t, Options{}, holding("/api/hold", release, entered, nil))
+		b := &broken{Users: g.users}
+		g.opts.Users = b
+		ended := make(chan struct{})
+		secret := g.token("bob", time.Now().Add(time.Second))
+		go func() {
+			defer close(ended)
+			g.ask("GET", "/api/hold", "", as(secret))
+		}()
+		<-entered
+		b.fails.Store(true)
+		b.asked.Store(0)
+		<-ended
+		if n := b.asked.Load(); n > int64(patience/recheckWork)+1 {
+			t.Errorf("it was asked %d times", n)
 		}
 	})
 }
