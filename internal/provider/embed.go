@@ -95,10 +95,7 @@ func (e *Embedder) Model() string { return e.target.String() }
 // may be blank. The error is an [*llm.Error], or what ctx ended with; what came
 // before it is kept.
 func (e *Embedder) Embed(ctx context.Context, texts []string, query bool) ([][]float32, error) {
-	full := make([]string, len(texts))
-	for i, t := range texts {
-		full[i] = e.words.of(query) + beginning(t)
-	}
+	full := e.full(texts, query)
 	out, keys := e.recall(ctx, full, query)
 	for from := 0; from < len(full); {
 		batch, rest := e.batch(full, out, from)
@@ -116,6 +113,22 @@ func (e *Embedder) Embed(ctx context.Context, texts []string, query bool) ([][]f
 		e.keep(ctx, keys, out, batch)
 	}
 	return out, nil
+}
+
+// Kept returns the vectors of texts that are kept, nil for the others, as Embed
+// does but without asking the provider.
+func (e *Embedder) Kept(ctx context.Context, texts []string, query bool) [][]float32 {
+	vectors, _ := e.recall(ctx, e.full(texts, query), query)
+	return vectors
+}
+
+// full is texts as the model gets them.
+func (e *Embedder) full(texts []string, query bool) []string {
+	full := make([]string, len(texts))
+	for i, t := range texts {
+		full[i] = e.words.of(query) + beginning(t)
+	}
+	return full
 }
 
 // beginning is what counts of a text.

@@ -19,6 +19,9 @@ type Embedder interface {
 	// and all of one length. query says that they look for something, else they
 	// are what is to be found.
 	Embed(ctx context.Context, texts []string, query bool) ([][]float32, error)
+	// Kept returns the vectors of texts that are kept, nil for the others. It asks
+	// nobody.
+	Kept(ctx context.Context, texts []string, query bool) [][]float32
 	// Model is whose vectors they are: those of two can't be compared.
 	Model() string
 }
@@ -42,6 +45,7 @@ type Semantic struct {
 
 	mu       sync.Mutex
 	embedder Embedder
+	last     Embedder      // the one before it failed; what it kept is used meanwhile
 	rests    time.Time     // until then nobody is asked
 	pause    time.Duration // how long it rested last; 0 after a success
 	tells    time.Time     // until then it isn't told again that some tools are not embedded yet
@@ -112,8 +116,11 @@ func (x *Semantics) reset(model string) {
 // once for each time that nobody is asked. What a message adds is nothing then, or
 // less; it is never an error.
 func (x *Semantics) Rank(ctx context.Context, message string, keep func(doc int) bool) (hits []Hit, notice string) {
-	if x.s.opts.TopK <= 0 || len(x.docs) == 0 || strings.TrimSpace(message) == "" || x.s.resting() {
+	if x.s.opts.TopK <= 0 || len(x.docs) == 0 || strings.TrimSpace(message) == "" {
 		return nil, ""
+	}
+	if x.s.resting() {
+		return x.kept(ctx, message, keep), ""
 	}
 	begin := time.Now()
 	within, cancel := context.WithTimeout(ctx, semanticWithin)
@@ -132,9 +139,15 @@ func (x *Semantics) Rank(ctx context.Context, message string, keep func(doc int)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("there was no answer within %s", semanticWithin)
+	} else {
+		hits = x.kept(ctx, message, keep) // as the requests do that follow
 	}
 	rest := x.s.failed()
-	return hits, fmt.Sprintf("tools were looked for by words alone, not by meaning: %v; asking again in %.0f min", err, rest.Minutes())
+	how := "by words alone, not by meaning"
+	if len(hits) > 0 {
+		how = "by meaning only as far as that is kept"
+	}
+	return hits, fmt.Sprintf("tools were looked for %s: %v; asking again in %.0f min", how, err, rest.Minutes())
 }
 
 // partError says that only some of the tools are embedded yet.
@@ -156,6 +169,43 @@ func (x *Semantics) rank(ctx context.Context, begin time.Time, message string, k
 	}
 	err = x.fill(ctx, e, func() bool { return time.Since(begin) < fillWithin })
 	return x.nearest(e.Model(), asked[0], keep), err
+}
+
+// kept is what Rank finds by what is kept, without asking anybody.
+func (x *Semantics) kept(ctx context.Context, message string, keep func(int) bool) []Hit {
+	ctx, cancel := context.WithTimeout(ctx, semanticWithin)
+	defer cancel()
+	e := x.s.before()
+	if e == nil {
+		return nil
+	}
+	asked := e.Kept(ctx, []string{message}, true)[0]
+	if asked == nil {
+		return nil
+	}
+	select {
+	case x.filling <- struct{}{}:
+		defer func() { <-x.filling }()
+	case <-ctx.Done():
+		return nil
+	}
+	x.of(e.Model())
+	places := x.missing(len(x.docs))
+	texts := make([]string, len(places))
+	for i, at := range places {
+		texts[i] = x.texts[at]
+	}
+	var vectors [][]float32
+	if len(texts) > 0 {
+		vectors = e.Kept(ctx, texts, false)
+	}
+	for i, v := range vectors {
+		// Of another length it is of no use to this message.
+		if len(v) == len(asked) && x.put(places[i:i+1], vectors[i:i+1]) != nil {
+			return nil // nor are those from before
+		}
+	}
+	return x.nearest(e.Model(), asked, keep)
 }
 
 // Fill embeds all tools, however long it takes, for those who measure.
@@ -183,7 +233,7 @@ func (x *Semantics) fill(ctx context.Context, e Embedder, more func() bool) erro
 	x.of(e.Model())
 	got := 0
 	for more() {
-		places := x.missing()
+		places := x.missing(x.batch)
 		if len(places) == 0 {
 			return nil
 		}
@@ -243,12 +293,12 @@ func (x *Semantics) of(model string) {
 	}
 }
 
-// missing is the next tools to be embedded.
-func (x *Semantics) missing() (places []int) {
+// missing is the next tools to be embedded, at most so many.
+func (x *Semantics) missing(most int) (places []int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for i, have := range x.have {
-		if !have && len(places) < x.batch {
+		if !have && len(places) < most {
 			places = append(places, i)
 		}
 	}
@@ -338,8 +388,15 @@ func (s *Semantic) open(ctx context.Context) (Embedder, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.embedder = e
+	s.embedder, s.last = e, e
 	return e, nil
+}
+
+// before is what embedded before it failed, nil when nothing did.
+func (s *Semantic) before() Embedder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
 }
 
 func (s *Semantic) resting() bool {

@@ -27,7 +27,8 @@ type embedder struct {
 	mu      sync.Mutex
 	failure error
 	kept    map[string]bool
-	texts   []string // that it had to embed
+	done    map[string]bool // what is kept for later
+	texts   []string        // that it had to embed
 	calls   int
 }
 
@@ -60,7 +61,27 @@ func (e *embedder) Embed(ctx context.Context, texts []string, _ bool) ([][]float
 		}
 		e.mu.Unlock()
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done == nil {
+		e.done = map[string]bool{}
+	}
+	for _, t := range texts {
+		e.done[t] = true
+	}
 	return out, nil
+}
+
+func (e *embedder) Kept(_ context.Context, texts []string, _ bool) [][]float32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([][]float32, len(texts))
+	for i, t := range texts {
+		if e.done[t] {
+			out[i] = fakellm.Vector(t, alike)
+		}
+	}
+	return out
 }
 
 func (e *embedder) fails(err error) {
@@ -182,6 +203,41 @@ func TestSemanticRests(t *testing.T) {
 		e.fails(errors.New("again"))
 		if _, notice := x.Rank(t.Context(), "read file", nil); !strings.HasSuffix(notice, "in 1 min") {
 			t.Errorf("%q", notice)
+		}
+	})
+}
+
+// While nobody is asked, what is kept is used, also by tools that are new: what a
+// message finds doesn't depend on the time.
+func TestKeptWhileItRests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &embedder{model: "m"}
+		s := semantic(e, 2, 0.1)
+		x := s.Of(docs[:3])
+		if hits, _ := x.Rank(t.Context(), "read file", nil); len(hits) != 2 {
+			t.Fatal(hits)
+		}
+		e.fails(errors.New("down"))
+		if hits, notice := x.Rank(t.Context(), "something else", nil); hits != nil || !strings.Contains(notice, "down") {
+			t.Errorf("%v, %q", hits, notice)
+		}
+		calls := e.count()
+		for _, y := range []*selection.Semantics{x, s.Of(docs)} {
+			if hits, notice := y.Rank(t.Context(), "read file", nil); !slices.Equal(names(hits), []string{"file_read", "file_write"}) || notice != "" {
+				t.Errorf("%v, %q", names(hits), notice)
+			}
+			if hits, notice := y.Rank(t.Context(), "something else", nil); hits != nil || notice != "" {
+				t.Errorf("%v, %q", hits, notice)
+			}
+		}
+		if e.count() != calls {
+			t.Error("it was asked while it rests")
+		}
+		// The request that it fails for finds the same.
+		hits, notice := semantic(e, 2, 0.1).Of(docs).Rank(t.Context(), "read file", nil)
+		if len(hits) != 2 || !strings.Contains(notice, "as far as that is kept: down") {
+			t.Errorf("%v, %q", hits, notice)
 		}
 	})
 }
@@ -346,6 +402,10 @@ func (w wide) Embed(_ context.Context, texts []string, _ bool) ([][]float32, err
 		}
 	}
 	return out, nil
+}
+
+func (wide) Kept(_ context.Context, texts []string, _ bool) [][]float32 {
+	return make([][]float32, len(texts))
 }
 
 // BenchmarkSemantic ranks 1,000 tools by vectors of 1,536 numbers, what the
